@@ -362,12 +362,6 @@ impl Output {
     fn show(&mut self, record: &Record) -> Result<()> {
         match record {
             Record::Run(_) if self.open_table.is_some() => Ok(()),
-            Record::Run(run) => self.print(|renderer, screen| renderer.run(screen, run)),
-            Record::Grown(_) | Record::Verdict(_) | Record::Launched(_) => Ok(()),
-            Record::Round(round) => self.print(|renderer, screen| renderer.round(screen, round)),
-            Record::Launch(row) | Record::Case(row) => {
-                self.print(|renderer, screen| renderer.case(screen, row))
-            }
             Record::End(outcome, tally) => {
                 let tally = self.open_table.take().map_or(*tally, |earlier| earlier.plus(*tally));
                 if self.keeps_table || self.continues && *outcome == RunOutcome::Complete {
@@ -376,6 +370,7 @@ impl Output {
                 }
                 self.print(|renderer, screen| renderer.end(screen, *outcome, &tally))
             }
+            record => self.print(|renderer, screen| renderer.record(screen, record)),
         }
     }
 

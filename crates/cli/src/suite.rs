@@ -223,8 +223,7 @@ fn parse<'w>(
 }
 
 /// Headings of options that hold for a whole job.
-const OF_JOB: [&str; 2] = ["Ranks", OUTPUT];
-const OUTPUT: &str = "Output";
+const OF_JOB: [&str; 2] = ["Ranks", run::OUTPUT];
 /// Options of starting ranks that a command with a time budget sets itself.
 const OF_LAUNCHING: [&str; 2] = ["timeout", "rendezvous"];
 
@@ -250,7 +249,7 @@ fn is_of_job(option: &Arg) -> bool {
 
 /// Returns whether a command that starts `ombx run` for each entry sets this option itself.
 fn is_of_launching_process(option: &Arg) -> bool {
-    option.get_help_heading() == Some(OUTPUT)
+    option.get_help_heading() == Some(run::OUTPUT)
         || option.get_long().is_some_and(|name| OF_LAUNCHING.contains(&name))
 }
 

@@ -12,7 +12,7 @@ use crate::{
     estimate::Cases,
     file::{RunOutcome, RunWithRows},
     percentiles::upper_quantile,
-    runs::hosts,
+    runs::{hosts, moments_of_logarithms},
     state::{self, Distances, States, is_same},
 };
 
@@ -181,15 +181,10 @@ impl Reference {
 /// Returns the upper limit of prediction of a further day for one of several limits, from the logarithms of times; `None` for fewer
 /// than seven days.
 pub fn limit_of_days(days: &[f64], limits: usize) -> Option<f64> {
-    let n = days.len() as f64;
-    let logs: Vec<f64> = days.iter().map(|ns| ns.ln()).collect();
-    let mean = logs.iter().sum::<f64>() / n;
-    let variance = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (days.len() >= LEAST_DAYS).then(|| {
-        // Bonferroni's correction holds whatever the rows of a day have in common.
-        let quantile = upper_quantile(days.len() - 1, FALSE_ALARM / limits.max(1) as f64);
-        (mean + quantile * (variance * (1.0 + 1.0 / n)).sqrt()).exp()
-    })
+    let [mean, deviation] = moments_of_logarithms(days).filter(|_| days.len() >= LEAST_DAYS)?;
+    // Bonferroni's correction holds whatever the rows of a day have in common.
+    let quantile = upper_quantile(days.len() - 1, FALSE_ALARM / limits.max(1) as f64);
+    Some((mean + quantile * deviation * (1.0 + 1.0 / days.len() as f64).sqrt()).exp())
 }
 
 /// Mark of debug builds. Their figures are compared with limits of debug builds.

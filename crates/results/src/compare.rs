@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use crate::compare::side::Units;
 
 pub(crate) use self::{
-    comparison::EXPECTED_OPTIONS,
+    comparison::is_of_setup,
     links::HOST,
     shift::{Ranks, Shifts},
 };

@@ -15,9 +15,11 @@ use ombx_core::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::runs::moments_of_logarithms;
+
 pub(crate) use self::{
     case::is_within_a_launch,
-    cases::{have_same_setup, without_samples},
+    cases::{SetupLaunches, have_same_setup, without_samples},
 };
 pub use self::{
     case::{Interval, estimate, interval},
@@ -241,16 +243,8 @@ fn standard_error(summary: &Summary) -> Option<f64> {
 
 /// Returns the standard deviation of the launches' medians as a fraction of the median; `None` for fewer than 2.
 fn between(rows: &[Measurement]) -> Option<f64> {
-    let logs: Vec<f64> = rows
-        .iter()
-        .filter_map(|row| Some(row.summary.as_ref()?.median))
-        .filter(|x| *x > 0.0)
-        .map(f64::ln)
-        .collect();
-    let n = logs.len() as f64;
-    let mean = logs.iter().sum::<f64>() / n;
-    let squares: f64 = logs.iter().map(|x| (x - mean) * (x - mean)).sum();
-    (logs.len() >= 2).then(|| (squares / (n - 1.0)).sqrt())
+    let medians = rows.iter().filter_map(|row| Some(row.summary.as_ref()?.median)).filter(|ns| *ns > 0.0);
+    moments_of_logarithms(&medians.collect::<Vec<f64>>()).map(|[_, deviation]| deviation)
 }
 
 #[cfg(test)]

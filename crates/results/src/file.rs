@@ -27,7 +27,7 @@ use crate::{
 };
 
 pub use self::{
-    records::{Records, is_named_as_result, source},
+    records::{ENDING, Records, is_named_as_result, source},
     round::{Round, RoundMark, Rounds},
 };
 

@@ -16,6 +16,7 @@ use crate::{
     file::RunWithRows,
     provenance::host_list,
     publishable::Publishable,
+    render::named_values,
     runs::{hosts, library},
     state,
     verdict::{self, Checks},
@@ -185,9 +186,8 @@ fn communication(run: &Run) -> String {
     let device = software(run, "device").map(|device| format!(" (device {device})")).unwrap_or_default();
     let transport = software(run, "transport");
     let transport = transport.map(|them| format!(", over these transports: {them}")).unwrap_or_default();
-    let env: Vec<String> = run.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let env =
-        if env.is_empty() { String::new() } else { format!(", with {} in the environment", env.join(", ")) };
+    let env = named_values(&run.env, ", ");
+    let env = if env.is_empty() { env } else { format!(", with {env} in the environment") };
     format!("Ranks communicated through {}{device}{transport}{env}.", library(run).replace(" Version:", ""))
 }
 

@@ -14,7 +14,7 @@ const MOST: usize = 9;
 /// Fewest launches with an iteration beyond a percentile: of fewer, chance decides which launches have one.
 const LEAST_BEYOND: usize = 5;
 /// Probability beyond each end of an interval.
-const TAIL: f64 = 0.025;
+pub(crate) const TAIL: f64 = 0.025;
 
 /// Returns the quantile of the single iterations of several launches together, with its 95 % interval; `None` if it is not resolved.
 ///

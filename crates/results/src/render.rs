@@ -4,7 +4,7 @@ mod broadcasts;
 pub mod compare;
 mod csv;
 mod document;
-mod figures;
+mod fields;
 pub mod history;
 mod imb;
 mod links;
@@ -28,7 +28,7 @@ use ombx_core::{
 };
 
 use crate::{
-    file::{Round, RunOutcome},
+    file::{Record, Round, RunOutcome},
     number::Units,
     percentiles::Percentiles,
     verdict::Verdict,
@@ -66,6 +66,16 @@ pub trait Renderer {
     fn end(&mut self, out: &mut dyn Write, _outcome: RunOutcome, _tally: &Tally) -> Result<()> {
         out.flush()
     }
+    /// Takes a record of a launch. [`Renderer::verdict`] takes the verdict, which is known before its record.
+    fn record(&mut self, out: &mut dyn Write, record: &Record) -> Result<()> {
+        match record {
+            Record::Run(run) => self.run(out, run),
+            Record::Launch(row) | Record::Case(row) => self.case(out, row),
+            Record::Round(round) => self.round(out, round),
+            Record::End(outcome, tally) => self.end(out, *outcome, tally),
+            Record::Grown(_) | Record::Verdict(_) | Record::Launched(_) => Ok(()),
+        }
+    }
     /// Ends the output. Formats that combine several runs write here.
     fn finish(&mut self, _out: &mut dyn Write) -> Result<()> {
         Ok(())
@@ -80,6 +90,15 @@ pub fn plain(text: &str) -> String {
             || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
     };
     text.chars().map(|c| if hidden(c) { ' ' } else { c }).collect()
+}
+
+/// Joins chosen values with their names, such as `sync=fence win=allocate`.
+pub(crate) fn named_values<'a>(
+    values: impl IntoIterator<Item = (&'a String, &'a String)>,
+    separator: &str,
+) -> String {
+    let all = values.into_iter().map(|(name, value)| format!("{name}={value}"));
+    all.collect::<Vec<_>>().join(separator)
 }
 
 /// Percentile that tables show by default.

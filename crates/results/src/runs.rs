@@ -19,14 +19,12 @@ use ombx_core::{
 use crate::{
     estimate::{Cases, have_same_setup},
     file::{Record, Round, RunWithRows},
-    percentiles::upper_quantile,
+    percentiles::{TAIL, upper_quantile},
     state,
 };
 
 /// Fewest runs that show how much runs differ.
 pub const LEAST_RUNS: usize = 3;
-/// Probability beyond each end of an interval.
-const TAIL: f64 = 0.025;
 
 /// Headlines of earlier runs.
 #[derive(Debug, Default)]
@@ -109,13 +107,17 @@ impl EarlierRuns {
 
 /// Returns whether two rows, one of them of this run, were measured in the same state of the machine.
 fn are_in_one_state(one: &Measurement, other: &Measurement, run: &Run) -> bool {
-    let state_of = |row: &Measurement| row.over_launches()?.states.first()?.core_to_core_ns;
-    match (state_of(one), state_of(other)) {
+    match (core_to_core_ns(one), core_to_core_ns(other)) {
         (Some(one), Some(other)) => state::is_same(one, other),
         // Without distances, only ranks on several hosts are known to be in one state.
         (None, None) => !state::is_local(run),
         _ => false,
     }
+}
+
+/// Returns the time of a cache line between two cores in the most frequent state of the machine, in nanoseconds; `None` if it is unknown.
+pub(crate) fn core_to_core_ns(row: &Measurement) -> Option<f64> {
+    row.over_launches()?.states.first()?.core_to_core_ns
 }
 
 /// Returns the interval that contains the headline of the next run with 95 % probability: mean of the logarithms +- t(0.975, k - 1)
@@ -151,9 +153,14 @@ fn quantile(runs: usize) -> f64 {
     upper_quantile(runs - 1, TAIL)
 }
 
-/// Returns mean and standard deviation of the logarithms.
+/// Returns mean and standard deviation of the logarithms of runs; `None` for fewer than 3.
 fn moments(values: &[f64]) -> Option<[f64; 2]> {
-    if values.len() < LEAST_RUNS || values.iter().any(|value| *value <= 0.0) {
+    moments_of_logarithms(values).filter(|_| values.len() >= LEAST_RUNS)
+}
+
+/// Returns mean and standard deviation of the logarithms; `None` for fewer than 2 values, or one that is not above 0.
+pub(crate) fn moments_of_logarithms(values: &[f64]) -> Option<[f64; 2]> {
+    if values.len() < 2 || values.iter().any(|value| *value <= 0.0) {
         return None;
     }
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();

@@ -11,11 +11,10 @@ use ombx_core::{
 };
 
 use crate::{
-    estimate::{estimate, have_same_setup, without_samples},
+    estimate::{SetupLaunches, estimate, have_same_setup, without_samples},
     file::{Launched, Record, RunWithRows},
     knee::RATE,
-    runs::is_same_launch,
-    state::{self, Distances, Launches, States},
+    state::{self, Launches, States},
 };
 
 /// Samples of one launch of a case. Values are in the unit of the headline: microseconds or MB/s.
@@ -77,8 +76,8 @@ impl fmt::Display for OtherState {
 pub struct SampleStore {
     /// First run of each setup.
     setups: Vec<Run>,
-    /// Last run of each setup, and the distances of its launches.
-    started: Vec<(Run, Vec<Distances>)>,
+    /// Launches of each setup.
+    launches: Vec<SetupLaunches>,
     benchmarks: BTreeMap<SampledBenchmark, OfBenchmark>,
     /// Benchmarks whose cases are not kept.
     left_out: BTreeSet<SampledBenchmark>,
@@ -178,31 +177,21 @@ impl SampleStore {
         let known = self.setups.iter().position(|known| have_same_setup(known, run));
         self.current = known.unwrap_or_else(|| {
             self.setups.push(run.clone());
-            self.started.push((run.clone(), Vec::new()));
+            self.launches.push(SetupLaunches::new(run));
             self.setups.len() - 1
         });
-        let (last, distances) = &mut self.started[self.current];
-        let last = std::mem::replace(last, run.clone());
-        if distances.is_empty() || !is_same_launch(&last, run) {
-            distances.push(Distances::of_run(run));
-        }
+        self.launches[self.current].begin(run);
     }
 
     /// Notes the state of the machine at the end of a launch in all setups that have a run of it.
     fn launched(&mut self, launched: Launched) {
-        let Some((last, _)) = self.started.get(self.current) else { return };
-        let last = last.clone();
-        for (run, distances) in &mut self.started {
-            let is_of_launch = run.id == last.id || is_same_launch(run, &last);
-            if let Some(distances) = distances.last_mut().filter(|_| is_of_launch) {
-                distances.after_ns = launched.core_to_core_ns;
-            }
-        }
+        let Some(last) = self.launches.get(self.current).map(|setup| setup.last.clone()) else { return };
+        self.launches.iter_mut().for_each(|setup| setup.launched(&last, launched));
     }
 
     fn row(&mut self, row: &Measurement) {
         let setup = self.current;
-        let Some((run, distances)) = self.started.get(setup) else { return };
+        let Some(launches) = self.launches.get(setup) else { return };
         if row.outcome != Outcome::Ok || row.summary.is_none() {
             return;
         }
@@ -211,10 +200,10 @@ impl SampleStore {
             return;
         }
         let samples = LaunchSamples {
-            row: without_samples(row, &run.clock),
+            row: without_samples(row, &launches.last.clock),
             batches: thinned(values(row, &row.samples), self.most),
             single: thinned(values(row, &row.tail), self.most),
-            number: distances.len() - 1,
+            number: launches.started.len() - 1,
         };
         self.kept += samples.len();
         let OfBenchmark { cases, places } = self.benchmarks.entry(benchmark).or_default();
@@ -263,7 +252,7 @@ impl SampleStore {
     /// Returns the cases in the order of setup, benchmark, axes, depth, pairs and size, one for each state of the machine that its launches
     /// were in, the most frequent first. Launches of which the state is unknown are in none if others were in several.
     pub fn into_cases(self) -> Vec<CaseSamples> {
-        let states: Vec<States> = self.started.iter().map(|(_, distances)| States::new(distances)).collect();
+        let states: Vec<States> = self.launches.iter().map(SetupLaunches::states).collect();
         let cases = self.benchmarks.into_values().flat_map(|of| of.cases);
         let mut cases: Vec<CaseSamples> = cases.flat_map(|case| case.by_state(&states)).collect();
         cases.sort_by(|a, b| {

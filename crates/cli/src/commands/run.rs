@@ -254,7 +254,7 @@ pub(crate) struct RunArgs {
 const LIKE: &str = "--like";
 const PATTERNS: &str = "patterns";
 /// Heading of options that say where rows go, which a repeated run does not take over.
-const OUTPUT: &str = "Output";
+pub(crate) const OUTPUT: &str = "Output";
 /// Options of output that say how figures are shown.
 const SHOWN: [&str; 3] = ["unit", "percentiles", "plot"];
 

@@ -51,6 +51,11 @@ pub(crate) fn texts_of(
     run(command, limit, interrupted).map(|(texts, _)| texts)
 }
 
+/// Returns whether a process of ombx ended in one of these ways.
+pub(crate) fn has_ended_by(status: ExitStatus, ways: &[Exit]) -> bool {
+    ways.iter().any(|way| status.code() == Some(way.code().into()))
+}
+
 /// Runs a command and returns what it prints, standard output first, and how it ended. No process of it outlives the call.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! JUnit reports, which CI systems show.
 
-use serde_json::Value;
+use ombx_core::result::Tally;
+use ombx_results::verdict::{Conclusion, SlowPart, Verdict};
 
 /// One case of a report.
 pub(crate) struct Case {
@@ -86,44 +87,36 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Returns the report of a sweep over links from its JSON object.
-pub(crate) fn links(links: &Value) -> String {
-    report("ombx links", "links", of_links(links))
+/// Returns the report of a sweep over links.
+pub(crate) fn links(verdict: &Verdict, rows: Tally) -> String {
+    report("ombx links", "links", of_links(verdict, rows))
 }
 
 /// Returns the conclusion, each slow part, and what kept rows from being measured, as cases.
-fn of_links(links: &Value) -> Vec<Case> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+fn of_links(verdict: &Verdict, rows: Tally) -> Vec<Case> {
     let case = |name: String, outcome, text| Case { class: "links".into(), name, outcome, text };
-    let sentences = links["sentences"].as_array().into_iter().flatten();
-    let sentences: Vec<String> = sentences.map(|sentence| text(&sentence["text"])).collect();
+    let sentences: Vec<&str> = verdict.sentences.iter().map(|sentence| sentence.text.as_str()).collect();
     let sentences = sentences.join("\n");
-    let outcome = match links["conclusion"].as_str() {
-        Some("clear") => Outcome::Passed,
-        Some("slow") => Outcome::Failed(sentences.clone()),
-        _ => Outcome::Skipped(sentences.clone()),
+    let outcome = match verdict.conclusion {
+        Conclusion::Clear => Outcome::Passed,
+        Conclusion::Slow => Outcome::Failed(sentences.clone()),
+        Conclusion::None => Outcome::Skipped(sentences.clone()),
     };
     let mut cases = vec![case("verdict".into(), outcome, sentences)];
-    for slow in links["slow"].as_array().into_iter().flatten() {
-        let names = |field: &str| {
-            let values = slow[field].as_array().into_iter().flatten();
-            values.map(|value| value.as_str().map_or(value.to_string(), str::to_owned)).collect::<Vec<_>>()
-        };
-        let hosts = names("hosts").join(" ");
-        let name = format!("{} {hosts} ranks {}", text(&slow["kind"]), names("ranks").join(" "));
-        let factor = slow["factor"].as_f64().unwrap_or(f64::NAN);
-        let why = format!("{factor:.2} times as slow as ordinary, at {} bytes", slow["bytes"]);
+    for SlowPart { part, hosts, ranks, factor, bytes, .. } in &verdict.slow {
+        let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
+        let name = format!("{part} {} ranks {}", hosts.join(" "), ranks.join(" "));
+        let why = format!("{factor:.2} times as slow as ordinary, at {bytes} bytes");
         cases.push(case(name, Outcome::Failed(why), String::new()));
     }
-    let count = |field: &str| links["rows"][field].as_u64().unwrap_or(0);
-    for (field, outcome) in [
-        ("failed", Outcome::Broken as fn(String) -> Outcome),
-        ("corrupt", Outcome::Failed),
-        ("skipped", Outcome::Skipped),
+    for (name, count, outcome) in [
+        ("failed", rows.failed, Outcome::Broken as fn(String) -> Outcome),
+        ("corrupt", rows.corrupt, Outcome::Failed),
+        ("skipped", rows.skipped, Outcome::Skipped),
     ] {
-        if count(field) > 0 {
-            let why = format!("{} of {} rows", count(field), count("all"));
-            cases.push(case(format!("{field} rows"), outcome(why), String::new()));
+        if count > 0 {
+            let why = format!("{count} of {} rows", rows.cases);
+            cases.push(case(format!("{name} rows"), outcome(why), String::new()));
         }
     }
     cases
@@ -137,14 +130,18 @@ mod tests {
 
     #[test]
     fn links_have_a_case_for_the_verdict_and_for_each_slow_part() {
-        let slow = json!({"kind": "host", "hosts": ["n02"], "ranks": [1], "factor": 1.5, "bytes": 8});
-        let links = json!({
+        let verdict = json!({
             "conclusion": "slow",
-            "sentences": [{"text": "n02 is slow"}],
-            "slow": [slow],
-            "rows": {"all": 12, "skipped": 1, "failed": 0, "corrupt": 0},
+            "sentences": [{"conclusion": "slow", "text": "n02 is slow"}],
+            "slow": [{
+                "part": "host", "hosts": ["n02"], "ranks": [1], "factor": 1.5, "bytes": 8, "component": {"host_between": 1},
+                "evidence": {
+                    "factor": 1.5, "links": [], "count": 0, "typical": [], "ordinary": 0, "ordinary_ns": 1.0, "measured_again": false,
+                },
+            }],
         });
-        let cases = of_links(&links);
+        let rows = Tally { cases: 12, skipped: 1, ..Tally::default() };
+        let cases = of_links(&serde_json::from_value(verdict).unwrap(), rows);
         let named: Vec<(&str, &Outcome)> =
             cases.iter().map(|case| (case.name.as_str(), &case.outcome)).collect();
         assert_eq!(

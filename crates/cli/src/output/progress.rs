@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, 
 use ombx_core::{result::Measurement, system::clock::Since, unit::Bytes};
 use ombx_results::number::figure;
 
-use super::terminal;
+use super::{renderers, terminal};
 use crate::arguments::output::OutputArgs;
 
 /// Template of the line, without and with a bar.
@@ -21,8 +21,6 @@ const LINES: [&str; 2] = ["{wide_msg}", "{prefix}{bar:12} {wide_msg}"];
 const BAR: usize = 13;
 /// Narrowest terminal that has a bar.
 const WITH_BAR: usize = 76;
-/// Columns of a terminal that does not tell them.
-const COLUMNS: usize = 80;
 
 /// Progress over the rows of all launches, if wanted.
 pub(crate) struct Progress {
@@ -161,7 +159,7 @@ impl Progress {
 
 /// Returns the columns of standard error.
 fn columns() -> usize {
-    terminal::stderr_size().map_or(COLUMNS, |[columns, _]| columns)
+    terminal::stderr_size().map_or(renderers::COLUMNS, |[columns, _]| columns)
 }
 
 /// Returns the time left in words, from the time of the rows that are measured; nothing before the first.

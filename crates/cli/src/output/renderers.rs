@@ -21,8 +21,8 @@ use ombx_results::{
 use super::{junit, terminal};
 use crate::arguments::output::{Color, Format};
 
-/// Width of charts if neither `COLUMNS` nor a terminal gives one.
-const COLUMNS: usize = 80;
+/// Width of a screen if neither `COLUMNS` nor a terminal gives one.
+pub(super) const COLUMNS: usize = 80;
 
 /// Returns the width of charts in columns, or `None` without charts. Only tables have charts.
 pub(crate) fn plot_columns(format: Format, plot: bool) -> Result<Option<usize>> {

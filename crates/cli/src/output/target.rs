@@ -333,17 +333,8 @@ impl FileAtEnd {
 
     /// Takes a record of a launch.
     pub(crate) fn record(&mut self, record: &Record) -> io::Result<()> {
-        let out = &mut io::sink();
-        match record {
-            Record::Run(run) => {
-                self.has_run = true;
-                self.renderer.run(out, run)
-            }
-            Record::Launch(row) | Record::Case(row) => self.renderer.case(out, row),
-            Record::Round(round) => self.renderer.round(out, round),
-            Record::End(outcome, tally) => self.renderer.end(out, *outcome, tally),
-            Record::Grown(_) | Record::Verdict(_) | Record::Launched(_) => Ok(()),
-        }
+        self.has_run |= matches!(record, Record::Run(_));
+        self.renderer.record(&mut io::sink(), record)
     }
 
     /// Takes the rows over all launches of a setup.

@@ -78,9 +78,8 @@ fn benchmarks<'a>(inputs: &[Input<'a>]) -> Vec<Benchmark<'a>> {
 /// Returns the heading of a row without the rate at which requests were offered.
 fn name(case: &CaseSamples) -> String {
     let row = case.row();
-    let mut axes = row.axes.clone();
-    axes.remove(RATE);
-    title(&row.bench, &axes, row.depth, row.pairs)
+    let axes = row.axes.iter().filter(|(name, _)| *name != RATE);
+    title(&row.bench, axes, row.depth, row.pairs)
 }
 
 /// Draws the kinds that fit the rows.

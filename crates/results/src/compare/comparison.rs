@@ -10,7 +10,9 @@ use serde::Serialize;
 
 use crate::{
     compare::{links::HOST, side::SideResults},
+    file::Launched,
     number::Units,
+    render::named_values,
     runs::{hosts, library},
     state,
     verdict::{BENCH, MOST_RANKS},
@@ -207,22 +209,13 @@ impl Comparison {
 }
 
 /// What decides a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum DecidedBy {
     /// Its times.
     Time,
     /// The instructions of its ranks. A rank that polls executes more of them the longer it waits.
     Instructions,
-}
-
-impl DecidedBy {
-    /// Returns the name in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DecidedBy::Time => "time",
-            DecidedBy::Instructions => "instructions",
-        }
-    }
 }
 
 /// Differences of instructions up to this fraction do not matter: half of the 1 % that is to be seen.
@@ -372,22 +365,14 @@ pub struct Note {
 }
 
 /// Options that may differ between the sides without a note.
-pub(crate) const EXPECTED_OPTIONS: [&str; 14] = [
-    "benchmarks",
-    "sizes",
-    "placement",
-    "launch",
-    "launches",
-    "order",
-    "row_time_s",
-    "turns",
-    state::BEFORE,
-    state::AFTER,
-    "elapsed_s",
-    "ended",
-    "goal",
-    "asked",
-];
+const EXPECTED_OPTIONS: [&str; 9] =
+    ["benchmarks", "sizes", "placement", "launch", "launches", "order", "row_time_s", OPTION, state::BEFORE];
+
+/// Returns whether an option of a plan tells two setups apart.
+pub(crate) fn is_of_setup(option: &str) -> bool {
+    !EXPECTED_OPTIONS.contains(&option) && !Launched::OPTIONS.contains(&option)
+}
+
 /// Maximum number of values per side in a note.
 const MAX_LISTED: usize = 3;
 
@@ -410,9 +395,7 @@ pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> 
     differ("version", "ombx", &|run| run.version.clone());
     differ("profile", "build", &|run| run.profile.clone());
     differ("env", "environment", &|run| pairs(run.env.iter()));
-    differ("plan", "options", &|run| {
-        pairs(run.plan.iter().filter(|(name, _)| !EXPECTED_OPTIONS.contains(&name.as_str())))
-    });
+    differ("plan", "options", &|run| pairs(run.plan.iter().filter(|(name, _)| is_of_setup(name))));
     notes.extend(of_facts(base, new));
     if [base, new].iter().flat_map(|side| &side.runs).all(|run| run.profile == "debug") {
         notes.push(Note {
@@ -481,8 +464,8 @@ fn facts_of(side: &SideResults) -> impl Iterator<Item = (&str, &Fact)> {
 }
 
 fn pairs<'a>(options: impl Iterator<Item = (&'a String, &'a String)>) -> String {
-    let all: Vec<String> = options.map(|(name, value)| format!("{name}={value}")).collect();
-    if all.is_empty() { "none".into() } else { all.join(" ") }
+    let all = named_values(options, " ");
+    if all.is_empty() { "none".into() } else { all }
 }
 
 fn list(values: &BTreeSet<String>) -> String {

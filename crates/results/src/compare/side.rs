@@ -25,9 +25,7 @@ pub struct SideResults {
     name: String,
     label: Option<String>,
     pub(super) runs: Vec<Run>,
-    /// Number of launches. A launch has a run for each kind of ranks.
-    launches: usize,
-    /// What is known of each launch.
+    /// What is known of each launch. A launch has a run for each kind of ranks.
     pub(super) launched: Vec<LaunchInfo>,
     /// Number of complete runs.
     pub(super) complete: usize,
@@ -104,12 +102,12 @@ impl SideResults {
                 self.end();
                 self.complete += usize::from(*outcome == RunOutcome::Complete);
             }
-            // Derived from the rows of the launches.
             Record::Launched(launched) => {
                 if let Some(last) = self.launched.last_mut() {
                     last.distances.after_ns = launched.core_to_core_ns;
                 }
             }
+            // Derived from the rows of the launches.
             Record::Case(_) | Record::Grown(_) | Record::Verdict(_) => {}
         }
     }
@@ -142,7 +140,7 @@ impl SideResults {
 
     /// Returns the number of launches.
     pub fn count(&self) -> usize {
-        self.launches
+        self.launched.len()
     }
 
     pub(super) fn row(&self, key: &str) -> Option<&Row> {
@@ -154,7 +152,7 @@ impl SideResults {
             label: self.label.clone().unwrap_or_else(|| default_label.to_owned()),
             name: self.name.clone(),
             runs: self.runs.iter().map(|run| run.id.clone()).collect(),
-            launches: self.launches,
+            launches: self.count(),
             commands: self.launched.last().map_or(0, |last| last.run + 1),
             libraries: self.runs.iter().map(library).collect(),
         }
@@ -168,7 +166,6 @@ impl SideResults {
             self.links_left_out += self.links.take().map_or(0, |links| links.left_out);
         }
         if !of_last {
-            self.launches += 1;
             let follows = self.runs.last().is_some_and(|last| is_next_launch(last, &run));
             let number = self.launched.last().map_or(0, |last| last.run + usize::from(!follows));
             let distances = Distances::of_run(&run);
@@ -200,8 +197,8 @@ impl SideResults {
             self.rows.push(Row { id: case_id(row), launches: Vec::new(), missing: None, failed: None });
             self.rows.len() - 1
         });
+        let run = self.count().saturating_sub(1);
         let case = &mut self.rows[at];
-        let run = self.launches.saturating_sub(1);
         match &row.outcome {
             Outcome::Ok => match launch(row, run).map(|launch| Launch { links, ..launch }) {
                 // More links of the same launch.

@@ -38,12 +38,7 @@ pub struct Group {
     outcome: RunOutcome,
     /// The end of the last run; `None` before it.
     end: Option<RunOutcome>,
-    /// Number of commands that the launches are from.
-    pub runs: usize,
-    /// What is known of each launch.
-    started: Vec<Started>,
-    /// The last run.
-    last: Run,
+    setup: SetupLaunches,
     rows: Vec<Vec<Measurement>>,
     /// Number of the launch of each row.
     row_launches: Vec<Vec<usize>>,
@@ -53,9 +48,52 @@ pub struct Group {
     repeats: HashMap<String, usize>,
 }
 
+/// The launches of one setup, told apart by their runs.
+#[derive(Debug)]
+pub(crate) struct SetupLaunches {
+    /// The last run.
+    pub(crate) last: Run,
+    /// What is known of each launch.
+    pub(crate) started: Vec<Started>,
+    /// Number of commands that the launches are from.
+    runs: usize,
+}
+
+impl SetupLaunches {
+    /// Returns no launches yet. `first` is the first run that will begin.
+    pub(crate) fn new(first: &Run) -> SetupLaunches {
+        SetupLaunches { last: first.clone(), started: Vec::new(), runs: 0 }
+    }
+
+    /// Begins a run: of a new launch, or of other ranks of the same launch.
+    pub(crate) fn begin(&mut self, run: &Run) {
+        let last = std::mem::replace(&mut self.last, run.clone());
+        if !self.started.is_empty() && is_same_launch(&last, run) {
+            return;
+        }
+        self.runs += usize::from(self.started.is_empty() || !is_next_launch(&last, run));
+        self.started.push(Started { distances: Distances::of_run(run), ..Started::default() });
+    }
+
+    /// Notes the end of the launch of a run, if it is the last launch of this setup.
+    pub(crate) fn launched(&mut self, run: &Run, launched: Launched) {
+        let is_of_launch = self.last.id == run.id || is_same_launch(&self.last, run);
+        let started = self.started.last_mut().filter(|launch| is_of_launch && launch.launched.is_none());
+        if let Some(started) = started {
+            started.launched = Some(launched);
+            started.distances.after_ns = launched.core_to_core_ns;
+        }
+    }
+
+    /// Returns the states of the machine in the launches.
+    pub(crate) fn states(&self) -> States {
+        States::new(&self.started.iter().map(|launch| launch.distances).collect::<Vec<_>>())
+    }
+}
+
 /// What is known of a launch.
 #[derive(Debug, Clone, Copy, Default)]
-struct Started {
+pub(crate) struct Started {
     distances: Distances,
     launched: Option<Launched>,
     /// Sum of the fingerprints of its rows.
@@ -97,21 +135,14 @@ impl Cases {
 
     /// Notes why no launch follows the last one.
     pub fn ended(&mut self, ended: Option<Ended>) {
-        let last = self.groups.iter_mut().filter_map(|group| group.started.last_mut());
+        let last = self.groups.iter_mut().filter_map(|group| group.setup.started.last_mut());
         last.filter_map(|started| started.launched.as_mut()).for_each(|launched| launched.ended = ended);
     }
 
     /// Notes the end of a launch in all setups that have a run of it.
     fn launched(&mut self, launched: Launched) {
-        let Some(last) = self.groups.get(self.current).map(|group| group.last.clone()) else { return };
-        for group in &mut self.groups {
-            let is_of_launch = group.last.id == last.id || is_same_launch(&group.last, &last);
-            let started = group.started.last_mut().filter(|launch| is_of_launch && launch.launched.is_none());
-            if let Some(started) = started {
-                started.launched = Some(launched);
-                started.distances.after_ns = launched.core_to_core_ns;
-            }
-        }
+        let Some(last) = self.groups.get(self.current).map(|group| group.setup.last.clone()) else { return };
+        self.groups.iter_mut().for_each(|group| group.setup.launched(&last, launched));
     }
 
     /// Returns the groups in the order of their first launches.
@@ -143,9 +174,7 @@ impl Cases {
                 launches: 1,
                 outcome: RunOutcome::Complete,
                 end: Some(RunOutcome::Complete),
-                runs: 0,
-                started: Vec::new(),
-                last: run.clone(),
+                setup: SetupLaunches::new(run),
                 rows: Vec::new(),
                 row_launches: Vec::new(),
                 places: HashMap::new(),
@@ -155,19 +184,19 @@ impl Cases {
         });
         let group = &mut self.groups[self.current];
         // What ranks have not measured is in the run that continues theirs.
-        let is_rest = continues(&group.last, run);
+        let is_rest = continues(&group.setup.last, run);
         if !is_rest {
             group.outcome = group.outcome();
             group.repeats.clear();
         }
         group.end = None;
-        group.begin(run);
+        group.setup.begin(run);
         add_options(&mut group.run.plan, &run.plan);
     }
 
     fn row(&mut self, row: &Measurement) {
         let Some(group) = self.groups.get_mut(self.current) else { return };
-        let Group { run, rows, row_launches, places, repeats, launches, started, .. } = group;
+        let Group { run, rows, row_launches, places, repeats, launches, setup, .. } = group;
         let repeat = repeats.entry(row.key.clone()).or_default();
         let at = *places.entry((row.key.clone(), *repeat)).or_insert_with(|| {
             rows.push(Vec::new());
@@ -178,9 +207,9 @@ impl Cases {
         let mut kept = without_samples(row, &run.clock);
         self.percentiles.take(&mut kept, row, &run.clock);
         rows[at].push(kept);
-        row_launches[at].push(started.len().saturating_sub(1));
+        row_launches[at].push(setup.started.len().saturating_sub(1));
         *launches = rows[at].len().max(*launches);
-        if let (Some(launch), Some(row)) = (started.last_mut(), fingerprint(row)) {
+        if let (Some(launch), Some(row)) = (setup.started.last_mut(), fingerprint(row)) {
             launch.fingerprint = launch.fingerprint.wrapping_add(row);
         }
     }
@@ -199,29 +228,20 @@ impl Cases {
 }
 
 impl Group {
-    /// Begins a run: of a new launch, or of other ranks of the same launch.
-    fn begin(&mut self, run: &Run) {
-        let last = std::mem::replace(&mut self.last, run.clone());
-        if !self.started.is_empty() && is_same_launch(&last, run) {
-            return;
-        }
-        self.runs += usize::from(self.started.is_empty() || !is_next_launch(&last, run));
-        self.started.push(Started { distances: Distances::of_run(run), ..Started::default() });
-    }
-
     /// Returns the states of the machine in the launches.
     pub fn states(&self) -> States {
-        States::new(&self.started.iter().map(|launch| launch.distances).collect::<Vec<_>>())
+        self.setup.states()
     }
 
     /// Returns a number for each launch that copies of it share; 0 if its samples are too few.
     pub(crate) fn fingerprints(&self) -> Vec<u64> {
-        self.started.iter().map(|launch| launch.fingerprint).collect()
+        self.setup.started.iter().map(|launch| launch.fingerprint).collect()
     }
 
     /// Returns the time of all launches of a single command, in seconds; `None` if it is unknown.
     pub fn elapsed_s(&self) -> Option<f64> {
-        self.started.last()?.launched.filter(|_| self.runs == 1).map(|launched| launched.elapsed_s)
+        let launched = self.setup.started.last()?.launched?;
+        (self.setup.runs == 1).then_some(launched.elapsed_s)
     }
 
     fn estimate(&self, at: usize, states: &States) -> Option<Measurement> {
@@ -232,7 +252,7 @@ impl Group {
 
     /// Returns the precision that the user asked for, as a fraction; `None` without, and until the launches have ended.
     fn asked(&self) -> Option<f64> {
-        let ended = self.started.last()?.launched?.ended.filter(|ended| ended.is_asked)?;
+        let ended = self.setup.started.last()?.launched?.ended.filter(|ended| ended.is_asked)?;
         Some(ended.precision)
     }
 
@@ -268,7 +288,7 @@ impl Group {
         let of_one = ["launch", "order", "row_time_s", state::BEFORE].into_iter().chain(Launched::OPTIONS);
         of_one.for_each(|option| drop(run.plan.remove(option)));
         run.plan.insert("launches".into(), self.launches.to_string());
-        let distances = self.started.iter().map(|launch| launch.distances);
+        let distances = self.setup.started.iter().map(|launch| launch.distances);
         let known: Vec<String> = distances
             .flat_map(|launch| [launch.before_ns, launch.after_ns].into_iter().flatten())
             .map(|ns| ns.to_string())
@@ -276,11 +296,11 @@ impl Group {
         if !known.is_empty() {
             run.plan.insert(state::BEFORE.into(), known.join(", "));
         }
-        if let Some(launched) = self.started.last().and_then(|launch| launch.launched) {
+        if let Some(launched) = self.setup.started.last().and_then(|launch| launch.launched) {
             Launched { core_to_core_ns: None, ..launched }.add_to(&mut run.plan);
         }
-        if self.runs > 1 {
-            run.plan.insert("runs".into(), self.runs.to_string());
+        if self.setup.runs > 1 {
+            run.plan.insert("runs".into(), self.setup.runs.to_string());
         }
         run
     }
@@ -425,7 +445,10 @@ mod tests {
             }
         }
         let [group] = cases.groups() else { panic!("{} setups", cases.groups().len()) };
-        assert_eq!((group.launches, group.started.len(), group.outcome()), (2, 2, RunOutcome::Complete));
+        assert_eq!(
+            (group.launches, group.setup.started.len(), group.outcome()),
+            (2, 2, RunOutcome::Complete)
+        );
         second.end = end(RunOutcome::Broken);
         cases.launch(&second);
         assert_eq!(cases.groups()[0].outcome(), RunOutcome::Broken, "nothing continues it");

@@ -210,7 +210,7 @@ impl<R: BufRead> Iterator for Records<R> {
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// End of the names of result files.
-const ENDING: &str = "jsonl";
+pub const ENDING: &str = "jsonl";
 /// Ends of the names of compressed files.
 const COMPRESSED: [&str; 2] = ["gz", "zst"];
 

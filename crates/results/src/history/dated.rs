@@ -19,7 +19,7 @@ use ombx_core::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    compare::EXPECTED_OPTIONS,
+    compare::is_of_setup,
     estimate::{Cases, Group, interval},
     file::{Record, Records},
     provenance::title,
@@ -303,7 +303,7 @@ pub(super) fn provenance(run: &Run) -> SharedFacts {
     facts.extend(known);
     facts.extend(of_hosts(&run.hosts));
     facts.extend(run.env.iter().map(|(name, value)| (format!("{VARIABLE}{name}"), value.clone())));
-    let options = run.plan.iter().filter(|(name, _)| !EXPECTED_OPTIONS.contains(&name.as_str()));
+    let options = run.plan.iter().filter(|(name, _)| is_of_setup(name));
     facts.extend(options.map(|(name, value)| (format!("{OPTION}{name}"), value.clone())));
     facts.into()
 }

@@ -116,7 +116,7 @@ fn case(case: &CaseComparison) -> Value {
         "units_to_decide": power(|power| power.units_to_decide),
         "not_slower": case.is_not_slower,
         "verdict": case.verdict.name(), "reason": reason,
-        "decided_by": case.decided_by().map(DecidedBy::name),
+        "decided_by": case.decided_by(),
         "instructions": case.instructions.as_deref().map(instructions),
     }))
 }
@@ -416,8 +416,7 @@ fn heading(id: &CaseId) -> String {
 /// Returns the heading of the table of a case: hosts have one table, with a column for their names.
 fn table_heading(id: &CaseId) -> String {
     let axes = id.axes.iter().filter(|(name, _)| id.host().is_none() || *name != HOST);
-    let axes = axes.map(|(name, value)| (name.clone(), value.clone())).collect();
-    title(&id.bench, &axes, id.depth, id.pairs)
+    title(&id.bench, axes, id.depth, id.pairs)
 }
 
 /// Returns the titles of the columns with figures of the sides.

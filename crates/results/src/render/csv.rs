@@ -3,29 +3,16 @@
 use std::io::{Result, Write};
 
 use ombx_core::{
-    benchmark::Figure,
-    result::{Measurement, Outcome, Run, StateFigure, Tally},
+    result::{Measurement, Run, Tally},
     system::node_set,
 };
 
 use crate::{
     file::RunOutcome,
-    publishable::obstacles,
-    render::{Renderer, Shown, figures::ROW_FIGURES, plain},
+    render::fields::{ROW_FIELDS, mark_codes, mark_levels, outcome},
+    render::{Renderer, Shown, plain},
     verdict::{Hosts, RETEST, Sentence, SlowPart, Verdict},
 };
-
-/// Columns in order. New columns are added at the end only.
-const COLUMNS: &str = "\
-    run,bench,key,axes,bytes,depth,pairs,ranks,metric,across,outcome,reason,check,n,batch,median_ns,\
-    ci95_low_ns,ci95_high_ns,min_ns,mean_ns,max_ns,mad_ns,p95_ns,p99_ns,p999_ns,lag1,mb_per_s,\
-    mb_per_s_low,mb_per_s_high,messages_per_s,library,trust,figures,started,launch,levels,publishable,\
-    launches,coverage,launch_min_ns,launch_max_ns,tail_n,p95_low_ns,p95_high_ns,\
-    p99_low_ns,p99_high_ns,p999_low_ns,p999_high_ns,\
-    messages_per_s_low,messages_per_s_high,checked,\
-    algorithm_mb_per_s,algorithm_mb_per_s_low,algorithm_mb_per_s_high,bus_mb_per_s,bus_mb_per_s_low,bus_mb_per_s_high,\
-    interval,elapsed_s,launches_in_state,core_to_core_ns,other_states,\
-    runs,next_run_low_ns,next_run_high_ns,level_low_ns,level_high_ns";
 
 /// Writes a header line before the first row, then one line per row.
 #[derive(Debug, Default)]
@@ -45,14 +32,13 @@ impl Renderer for Csv {
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
-        let row = self.shown.complete(row, self.run.as_ref().map(|run| &run.clock));
+        let Some(run) = &self.run else { return Ok(()) };
+        let row = self.shown.complete(row, Some(&run.clock));
         let units = self.shown.units;
-        let chosen = self.chosen().flat_map(|(_, percent)| columns_of(percent));
-        let columns: Vec<String> = COLUMNS.split(',').map(str::to_owned).chain(chosen).collect();
-        let fields = COLUMNS.split(',').map(|column| self.field(&row, column));
-        let fields = columns.iter().zip(fields.chain(self.chosen_fields(&row)));
-        let fields: Vec<String> = fields.map(|(name, field)| units.of_field(name, field)).collect();
-        let columns: Vec<String> = columns.iter().map(|name| units.column(name)).collect();
+        let of_row = ROW_FIELDS.iter().map(|(name, _, field)| ((*name).to_owned(), field.text(&row, run)));
+        let in_unit = |(name, field): (String, String)| (units.column(&name), units.of_field(&name, field));
+        let (columns, fields): (Vec<String>, Vec<String>) =
+            of_row.chain(self.chosen(&row)).map(in_unit).unzip();
         self.lines.write(out, &columns.join(","), &fields)
     }
 }
@@ -64,62 +50,18 @@ impl Csv {
         Csv { shown, ..self }
     }
 
-    /// Returns the places of chosen percentiles that need columns of their own.
-    fn chosen(&self) -> impl Iterator<Item = (usize, f64)> {
-        let numbers = self.shown.percentiles.numbers().iter().copied().enumerate();
-        numbers.filter(|(_, percent)| !ALWAYS.contains(percent))
-    }
-
-    fn chosen_fields(&self, row: &Measurement) -> Vec<String> {
+    /// Returns the columns of chosen percentiles that need columns of their own, and their fields.
+    fn chosen(&self, row: &Measurement) -> Vec<(String, String)> {
         let chosen = row.summary.as_ref().map(|summary| summary.chosen.as_slice()).unwrap_or_default();
-        let of = |(at, _): (usize, f64)| {
+        let numbers = self.shown.percentiles.numbers().iter().enumerate();
+        let own = numbers.filter(|(_, percent)| !ALWAYS.contains(percent));
+        let of = |(at, percent): (usize, &f64)| {
             let found = chosen.get(at).and_then(|(_, percentile)| *percentile);
             let [low, high] = ends(found.and_then(|p| p.ci95));
-            [text(found.map(|p| p.value)), low, high]
+            columns_of(*percent).into_iter().zip([text(found.map(|p| p.value)), low, high])
         };
-        self.chosen().flat_map(of).collect()
+        own.flat_map(of).collect()
     }
-
-    /// Returns the field of a column.
-    fn field(&self, row: &Measurement, column: &str) -> String {
-        if let Some((_, _, value)) = ROW_FIGURES.iter().find(|(name, ..)| *name == column) {
-            return text(value(row));
-        }
-        let reason = match &row.outcome {
-            Outcome::Ok => "",
-            Outcome::Skipped(why) | Outcome::Failed(why) => why,
-        };
-        let of_run =
-            |text: fn(&Run) -> Option<&String>| self.run.as_ref().and_then(text).cloned().unwrap_or_default();
-        match column {
-            "run" => of_run(|run| Some(&run.id)),
-            "bench" => row.bench.clone(),
-            "key" => row.key.clone(),
-            "axes" => row.axes.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(";"),
-            "metric" => row.metric.name().into(),
-            "across" => row.aggregation.name().into(),
-            "outcome" => outcome_name(&row.outcome).into(),
-            "reason" => reason.into(),
-            "check" => row.check.name().into(),
-            "library" => of_run(|run| Some(&run.library)),
-            "trust" => mark_codes(row),
-            "figures" => figures(row),
-            "started" => of_run(|run| Some(&run.started)),
-            "launch" => of_run(|run| run.plan.get("launch")),
-            "levels" => mark_levels(row),
-            "publishable" => obstacles(row).is_empty().to_string(),
-            "interval" => interval_kind(row).into(),
-            _ => other_states(row),
-        }
-    }
-}
-
-fn figures(row: &Measurement) -> String {
-    let figures = row.figures.iter().map(|(name, figure)| match figure {
-        Figure::Value(value) => format!("{name}={value}"),
-        Figure::Unresolved(_) => format!("{name}="),
-    });
-    figures.collect::<Vec<_>>().join(";")
 }
 
 /// Returns the columns of a percentile: `p50_ns` and those of its interval. The point of 99.99 becomes an underscore.
@@ -149,45 +91,6 @@ impl Lines {
 fn cell(field: &str) -> String {
     let is_formula = field.starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
     format!("{}{}", if is_formula { "'" } else { "" }, plain(field))
-}
-
-fn outcome_name(outcome: &Outcome) -> &'static str {
-    match outcome {
-        Outcome::Ok => "ok",
-        Outcome::Skipped(_) => "skipped",
-        Outcome::Failed(_) => "failed",
-    }
-}
-
-/// Returns what the interval is about: `within_launch`, `within_run`, or `range` of fewer launches than 95 % needs.
-fn interval_kind(row: &Measurement) -> &'static str {
-    match row.over_launches() {
-        _ if row.summary.as_ref().is_none_or(|summary| summary.ci95.is_none()) => "",
-        None => "within_launch",
-        Some(over) if over.coverage() < 0.95 => "range",
-        Some(_) => "within_run",
-    }
-}
-
-/// Returns the figures of less frequent states: launches, median, low and high end in nanoseconds, and the distance of cores, separated
-/// by colons; states are separated by semicolons.
-fn other_states(row: &Measurement) -> String {
-    let state = |state: &StateFigure| {
-        let [low, high] = ends(state.ends_ns);
-        let cores = text(state.core_to_core_ns);
-        format!("{}:{}:{low}:{high}:{cores}", state.launches.len(), state.median_ns)
-    };
-    let states = row.over_launches().map_or(&[][..], |over| over.states.as_slice());
-    states.iter().skip(1).map(state).collect::<Vec<_>>().join(";")
-}
-
-fn mark_codes(row: &Measurement) -> String {
-    row.trust.iter().map(|notice| notice.code.as_str()).collect::<Vec<_>>().join(";")
-}
-
-/// Returns the level of each mark, in the order of the codes.
-fn mark_levels(row: &Measurement) -> String {
-    row.trust.iter().map(|mark| mark.level.name()).collect::<Vec<_>>().join(";")
 }
 
 /// Returns the field of a value, which is empty without one.
@@ -243,7 +146,7 @@ impl Renderer for LinksCsv {
             text(row.depth),
             axis("round"),
             axis(RETEST),
-            outcome_name(&row.outcome).into(),
+            outcome(row)[0].into(),
             row.check.name().into(),
             text(all.map(|s| s.n)),
             us(s.map(|s| s.median)),

@@ -84,8 +84,7 @@ impl Renderer for Document {
             Vec::new()
         };
         let shared = row.axes.iter().filter(|(name, _)| ends.is_empty() || !of_a_link(name));
-        let axes = shared.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let heading = plain(&title(&row.bench, &axes, row.depth, row.pairs));
+        let heading = plain(&title(&row.bench, shared, row.depth, row.pairs));
         if heading != self.heading {
             self.flush(out)?;
             (self.heading, self.metric) = (heading, Some(row.metric));

@@ -39,8 +39,8 @@ pub enum Form {
     /// One JSON object.
     #[default]
     Json,
-    /// Text that a function makes of this object.
-    Text(fn(&Value) -> String),
+    /// Text that a function makes of the verdict and the numbers of rows.
+    Text(fn(&Verdict, Tally) -> String),
     /// One line for monitoring. Nothing is written about a sweep that is not complete.
     Monitoring,
 }
@@ -216,16 +216,15 @@ impl Renderer for LinksSummary {
     }
 
     fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
-        let verdict = self.verdict.as_ref().filter(|_| self.outcome == Some(RunOutcome::Complete));
+        let complete = self.verdict.as_ref().filter(|_| self.outcome == Some(RunOutcome::Complete));
         let interrupted = self.outcome == Some(RunOutcome::Interrupted);
         let why = if interrupted { "the run was interrupted" } else { "the run did not complete" };
-        let json =
-            || verdict.map_or_else(|| self.json(&Verdict::incomplete(why)), |verdict| self.json(verdict));
-        match (self.form, verdict) {
-            (Form::Json, _) => writeln!(out, "{:#}", json())?,
-            (Form::Text(of), _) => out.write_all(of(&json()).as_bytes())?,
-            (Form::Monitoring, Some(verdict)) => out.write_all(self.monitoring(verdict).as_bytes())?,
-            (Form::Monitoring, None) => {}
+        let verdict = complete.cloned().unwrap_or_else(|| Verdict::incomplete(why));
+        match self.form {
+            Form::Json => writeln!(out, "{:#}", self.json(&verdict))?,
+            Form::Text(of) => out.write_all(of(&verdict, self.tally).as_bytes())?,
+            Form::Monitoring if complete.is_some() => out.write_all(self.monitoring(&verdict).as_bytes())?,
+            Form::Monitoring => {}
         }
         out.flush()
     }

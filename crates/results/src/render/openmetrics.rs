@@ -17,7 +17,8 @@ use ombx_core::{
     system::node_set,
 };
 
-use super::{Renderer, figures::ROW_FIGURES};
+use super::fields::{Field, ROW_FIELDS};
+use super::{Renderer, named_values};
 use crate::{
     estimate::Cases,
     file::{RunOutcome, RunWithRows},
@@ -89,13 +90,12 @@ pub struct OpenMetrics {
 impl OpenMetrics {
     /// Returns the labels of a row of the current run.
     fn case_labels(&self, row: &Measurement) -> String {
-        let axes: Vec<String> = row.axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let [from, to] = self.pair.clone().unwrap_or_default();
         labels(&[
             ("bench", &row.bench),
             ("key", &row.key),
             ("bytes", &row.bytes.map(|bytes| bytes.to_string()).unwrap_or_default()),
-            ("axes", &axes.join(",")),
+            ("axes", &named_values(&row.axes, ",")),
             ("fabric", &self.fabric),
             ("from_host", &from),
             ("to_host", &to),
@@ -142,7 +142,8 @@ impl Renderer for OpenMetrics {
         if row.summary.is_none() || row.outcome != Outcome::Ok {
             return Ok(());
         }
-        for (column, family, value) in ROW_FIGURES.iter().filter(|(_, family, _)| !family.is_empty()) {
+        for (column, family, field) in ROW_FIELDS.iter().filter(|(_, family, _)| !family.is_empty()) {
+            let Field::Number(value) = field else { continue };
             let in_base_unit = |value: f64| match column {
                 column if column.ends_with("_ns") => value / 1e9,
                 column if column.contains("mb_per_s") => value * 1e6,

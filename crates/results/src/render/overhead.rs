@@ -7,12 +7,14 @@ use std::{
 
 use ombx_core::{
     result::{Measurement, Outcome},
+    stats::Summary,
     unit::Bytes,
 };
 
 use crate::{
     estimate::LEAST_LONG_LAUNCHES,
     number::{Decimals, TimeUnit},
+    render::named_values,
     render::table::cells::{NO_VALUE, grid, interval},
 };
 
@@ -32,15 +34,8 @@ struct Timed {
     axes: String,
     bytes: u64,
     depth: Option<u32>,
-    time: Time,
-}
-
-/// Estimate of a time from several launches.
-#[derive(Debug, Clone, Copy)]
-struct Time {
-    median_ns: f64,
-    /// 95 % interval of the median over launches.
-    ci95_ns: Option<[f64; 2]>,
+    /// Estimate over launches.
+    summary: Summary,
     launches: usize,
 }
 
@@ -73,14 +68,13 @@ impl Overhead {
             (_, Some(name)) => (&mut self.sockets, name),
             _ => return,
         };
-        let launches = row.launches.as_ref().map_or(1, |over| over.medians_ns.len());
-        let axes: Vec<String> = row.axes.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
         list.push(Timed {
             name: name.into(),
-            axes: axes.join(" "),
+            axes: named_values(&row.axes, " "),
             bytes,
             depth: row.depth,
-            time: Time { median_ns: summary.median, ci95_ns: summary.ci95, launches },
+            summary: summary.clone(),
+            launches: row.launch_count(),
         });
     }
 
@@ -99,7 +93,7 @@ impl Overhead {
                 (&theirs.name, theirs.bytes, theirs.depth) == (&ours.name, ours.bytes, ours.depth)
             };
             for theirs in self.mpi.iter().filter(alike) {
-                let [value, ends] = match ratio(theirs.time, ours.time) {
+                let [value, ends] = match ratio(theirs, ours) {
                     Ok(Ratio { value, ci95 }) => {
                         let decimals = Decimals::new(value, Some(ci95));
                         let text = |x: f64| decimals.format(x);
@@ -114,8 +108,8 @@ impl Overhead {
                     format!("{MPI}{} {} / {SOCKETS}{} {}", theirs.name, theirs.axes, ours.name, ours.axes);
                 grid.add_row([
                     Bytes(ours.bytes).to_string(),
-                    self.unit.coarse(theirs.time.median_ns),
-                    self.unit.coarse(ours.time.median_ns),
+                    self.unit.coarse(theirs.summary.median),
+                    self.unit.coarse(ours.summary.median),
                     value,
                     ends,
                     of.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -134,19 +128,19 @@ impl Overhead {
 ///
 /// # Errors
 /// The reason why there is no ratio.
-fn ratio(mpi: Time, sockets: Time) -> std::result::Result<Ratio, &'static str> {
+fn ratio(mpi: &Timed, sockets: &Timed) -> std::result::Result<Ratio, &'static str> {
     if mpi.launches.min(sockets.launches) < LEAST_LONG_LAUNCHES as usize {
         return Err(FEW_LAUNCHES);
     }
     // Logarithms of the ends relative to the median.
-    let half_widths = |time: Time| {
-        let [low, high] = time.ci95_ns.filter(|[low, _]| *low > 0.0)?;
-        Some([(time.median_ns / low).ln(), (high / time.median_ns).ln()])
+    let half_widths = |Timed { summary, .. }: &Timed| {
+        let [low, high] = summary.ci95.filter(|[low, _]| *low > 0.0)?;
+        Some([(summary.median / low).ln(), (high / summary.median).ln()])
     };
     let (Some([below, above]), Some([least, most])) = (half_widths(mpi), half_widths(sockets)) else {
         return Err("a time has no interval over launches");
     };
-    let value = mpi.median_ns / sockets.median_ns;
+    let value = mpi.summary.median / sockets.summary.median;
     // The upper end of the divisor belongs to the lower end of the ratio.
     Ok(Ratio { value, ci95: [value * (-below.hypot(most)).exp(), value * above.hypot(least).exp()] })
 }
@@ -154,11 +148,12 @@ fn ratio(mpi: Time, sockets: Time) -> std::result::Result<Ratio, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ombx_core::{benchmark::Metric, result::OverLaunches, stats::Summary};
+    use ombx_core::{benchmark::Metric, result::OverLaunches};
     use ombx_testkit::noise::Noise;
 
-    fn time(median_ns: f64, ci95_ns: [f64; 2], launches: usize) -> Time {
-        Time { median_ns, ci95_ns: Some(ci95_ns), launches }
+    fn time(median_ns: f64, ci95_ns: [f64; 2], launches: usize) -> Timed {
+        let summary = Summary { ci95: Some(ci95_ns), ..Summary::new(&[median_ns; 9]).unwrap() };
+        Timed { name: String::new(), axes: String::new(), bytes: 8, depth: None, summary, launches }
     }
 
     #[test]
@@ -166,7 +161,7 @@ mod tests {
         let e = |x: f64| x.exp();
         let mpi = time(500.0, [500.0 * e(-0.03), 500.0 * e(0.06)], 9);
         let sockets = time(1000.0, [1000.0 * e(-0.08), 1000.0 * e(0.04)], 6);
-        let Ratio { value, ci95: [low, high] } = ratio(mpi, sockets).unwrap();
+        let Ratio { value, ci95: [low, high] } = ratio(&mpi, &sockets).unwrap();
         assert_eq!(value, 0.5);
         assert!((low / (0.5 * e(-0.05)) - 1.0).abs() < 1e-12, "{low}");
         assert!((high / (0.5 * e(0.1)) - 1.0).abs() < 1e-12, "{high}");
@@ -175,10 +170,12 @@ mod tests {
     #[test]
     fn few_launches_on_either_side_have_no_ratio() {
         let of = |launches| time(500.0, [490.0, 510.0], launches);
-        assert_eq!(ratio(of(5), of(9)), Err(FEW_LAUNCHES));
-        assert_eq!(ratio(of(9), of(5)), Err(FEW_LAUNCHES));
-        assert!(ratio(of(6), of(6)).is_ok());
-        assert!(ratio(Time { ci95_ns: None, ..of(9) }, of(9)).is_err());
+        assert_eq!(ratio(&of(5), &of(9)), Err(FEW_LAUNCHES));
+        assert_eq!(ratio(&of(9), &of(5)), Err(FEW_LAUNCHES));
+        assert!(ratio(&of(6), &of(6)).is_ok());
+        let mut without = of(9);
+        without.summary.ci95 = None;
+        assert!(ratio(&without, &of(9)).is_err());
     }
 
     /// Launches of known medians, with the interval of order statistics of 9 launches.
@@ -191,7 +188,7 @@ mod tests {
             time(launches[4], [launches[1], launches[7]], 9)
         };
         let covered = (0..2000).filter(|_| {
-            let [low, high] = ratio(estimate(700.0), estimate(2000.0)).unwrap().ci95;
+            let [low, high] = ratio(&estimate(700.0), &estimate(2000.0)).unwrap().ci95;
             (low..high).contains(&0.35)
         });
         let covered = covered.count();

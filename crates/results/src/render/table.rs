@@ -25,7 +25,7 @@ use crate::{
     number::Units,
     plot::curve,
     publishable::{Publishable, Reached},
-    render::{Paint, Renderer, Shown, plain},
+    render::{Paint, Renderer, Shown, named_values, plain},
     runs::{banner, launches},
     state,
 };
@@ -319,8 +319,7 @@ fn is_column(figure: &str) -> bool {
 /// for it.
 fn table_heading(row: &Measurement) -> String {
     let axes = row.axes.iter().filter(|(name, _)| ![RATE, UNDER].contains(&name.as_str()));
-    let axes = axes.map(|(name, value)| (name.clone(), value.clone())).collect();
-    title(&row.bench, &axes, row.depth, row.pairs)
+    title(&row.bench, axes, row.depth, row.pairs)
 }
 
 /// Returns benchmark, axes, window and pairs of a row. Rows with the same heading form a series over sizes.
@@ -329,12 +328,14 @@ pub fn heading(row: &Measurement) -> String {
 }
 
 /// Joins what the rows of one table have in common.
-pub fn title(bench: &str, axes: &BTreeMap<String, String>, depth: Option<u32>, pairs: u32) -> String {
-    let axes: Vec<String> = axes.iter().map(|(k, v)| format!("{k}={v}")).collect();
+pub fn title<'a>(
+    bench: &str,
+    axes: impl IntoIterator<Item = (&'a String, &'a String)>,
+    depth: Option<u32>,
+    pairs: u32,
+) -> String {
     let mut parts = vec![bench.to_owned()];
-    if !axes.is_empty() {
-        parts.push(axes.join(" "));
-    }
+    parts.extend(Some(named_values(axes, " ")).filter(|axes| !axes.is_empty()));
     if let Some(depth) = depth {
         parts.push(format!("window {depth}"));
     }

@@ -200,8 +200,7 @@ impl Step {
 
     /// Returns the step of one link, whose work is that of the row.
     fn of_link(ns: f64, row: &Measurement) -> Step {
-        let work = row.work.filter(|work| row.metric == Metric::Bandwidth && work.bytes > 0 && ns > 0.0);
-        let rate = work.map(|work| work.bytes as f64 * 1e3 / (ns * work.legs as f64));
+        let rate = row.in_unit(ns).filter(|_| row.metric == Metric::Bandwidth);
         Step {
             links: 1,
             range_ns: [ns; 2],

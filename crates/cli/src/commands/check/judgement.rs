@@ -19,6 +19,7 @@ use ombx_core::{
 };
 use ombx_results::{
     baseline::{Baseline, Missing, Reference, Standing, disturbance, standing, state_of},
+    file::ENDING,
     number::{self, Decimals},
     render::monitoring::Status,
     runs::hosts,
@@ -390,9 +391,6 @@ impl Misses {
         format!("{:#}\n", serde_json::json!(self.dates))
     }
 }
-
-/// Ending of result files.
-const ENDING: &str = "jsonl";
 
 /// Reads the good days of a directory. Returns `None` if it has none.
 pub(super) fn read(directory: &Path) -> Result<Option<Baseline>> {

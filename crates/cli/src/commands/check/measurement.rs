@@ -1,9 +1,10 @@
 //! Measurement of one entry: `ombx run` as a process with a deadline, and the results that it prints.
 
-use std::{os::unix::process::ExitStatusExt, process::Command, thread, time::Duration};
+use std::process::{Command, ExitStatus};
+use std::{os::unix::process::ExitStatusExt, thread, time::Duration};
 
 use ombx_core::{
-    error::{Error, Kind, Result},
+    error::{Error, Exit, Result},
     result::{Measurement, Run},
     system::clock::Since,
 };
@@ -16,7 +17,7 @@ use super::expectations::Entry;
 use crate::{
     arguments::argv,
     job,
-    launch::finite_run::{self, Interruption},
+    launch::finite_run::{self, Interruption, has_ended_by},
 };
 
 /// Shortest time in which a measurement is started.
@@ -95,11 +96,8 @@ impl Budget {
         let since = Since::now();
         let ended = finite_run::run(command, left + AFTER, || self.interruption.has_arrived());
         let took = since.elapsed();
-        let fabric = Some(i32::from(Kind::Fabric.exit_code()));
         let failure = match &ended {
-            Ok((_, status)) if matches!(status.code(), Some(0 | 4 | 5)) => None,
-            // A case has ended its ranks, and new ranks have measured the rest.
-            Ok(([contents, _], status)) if status.code() == fabric && is_complete(contents) => None,
+            Ok(([contents, _], status)) if has_measured(*status, contents) => None,
             _ if took >= left => Some(Failure {
                 is_broken: true,
                 why: format!(
@@ -108,10 +106,9 @@ impl Budget {
                 ),
             }),
             Ok((texts, status)) => {
-                let broken = [Kind::Fabric, Kind::Payload].map(|kind| Some(i32::from(kind.exit_code())));
                 let by_signal = status.signal().map(|signal| format!("ombx run ended by signal {signal}"));
                 Some(Failure {
-                    is_broken: by_signal.is_some() || broken.contains(&status.code()),
+                    is_broken: by_signal.is_some() || has_ended_by(*status, &[Exit::Fabric, Exit::WrongData]),
                     why: by_signal.unwrap_or_else(|| last_message(&texts[1])),
                 })
             }
@@ -123,6 +120,12 @@ impl Budget {
             file.map_err(|e| Error::fabric(format!("ombx run prints something other than results: {e}")))?;
         Ok(Measured { rows: rows(&file), contents, failure, took })
     }
+}
+
+/// Returns whether a process of `ombx run` has measured what it could. After a case has ended its ranks, new ranks measure the rest.
+fn has_measured(status: ExitStatus, contents: &str) -> bool {
+    has_ended_by(status, &[Exit::Success, Exit::Incomplete, Exit::WrongData])
+        || has_ended_by(status, &[Exit::Fabric]) && is_complete(contents)
 }
 
 /// Returns whether the last run of these lines is complete.

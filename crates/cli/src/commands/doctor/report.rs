@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ombx_core::{
     fact::{Fact, HostFacts},
-    result::{Level, Mark},
+    result::{ClockFacts, Level, Mark},
     system::{clock, host::Host, node_set},
     team::Place,
     unit::counted,
@@ -58,14 +58,13 @@ impl Examination {
                 json!({"code": mark.code, "level": mark.level.name(), "what": mark.short, "advice": mark.advice})
             })
             .collect();
-        let clock = this_host.clock;
         json!({
             "mpi": mpiexec::library(),
             "launcher": self.launcher,
             "ranks": self.ranks,
             "hosts": self.hosts,
             "accelerators": self.devices,
-            "clock": {"source": clock.source, "resolution_ns": clock.resolution_ns, "overhead_ns": clock.overhead_ns},
+            "clock": ClockFacts::from(this_host.clock),
             "findings": findings,
         })
     }
