@@ -290,7 +290,7 @@ fn perform(
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Check(args) => check::check(registry, parser, &args),
         Command::Osu(args) => osu::osu(registry, parser, *args),
-        Command::Imb(args) => imb::imb(registry, parser, *args),
+        Command::Imb(args) => imb::imb(registry, parser, matches, *args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Ab(args) => ab::ab(registry, parser, matches, *args, chosen()?),

@@ -36,7 +36,12 @@ use crate::{
 const RANKS: u32 = 2;
 
 /// Lists programs, installs links, prints help, or measures.
-pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) -> Result<u8> {
+pub(crate) fn imb(
+    registry: &Registry,
+    parser: &clap::Command,
+    matches: &clap::ArgMatches,
+    args: ImbArgs,
+) -> Result<u8> {
     if let Some(directory) = &args.install_links {
         let names: Vec<&str> = suites::all().map(|suite| suite.name).collect();
         return terminal::print(argv::install_links(directory, &names)?);
@@ -53,7 +58,7 @@ pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) ->
     if args.list {
         return print(listed_benchmarks(suite));
     }
-    let (job, notes) = prepare(registry, args, suite)?;
+    let (job, notes) = prepare(registry, parser, matches, args, suite)?;
     // Notes follow a run that ends without an error: an error stands alone in one line.
     let code = role::run(&job)?;
     if prints {
@@ -65,6 +70,8 @@ pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) ->
 /// Returns the job of a program after finding every mistake in its options, and notes about differences from IMB. Starts nothing.
 pub(crate) fn prepare(
     registry: &Registry,
+    parser: &clap::Command,
+    matches: &clap::ArgMatches,
     mut args: ImbArgs,
     suite: &'static Suite,
 ) -> Result<(Job, Vec<String>)> {
@@ -74,11 +81,12 @@ pub(crate) fn prepare(
         None => Some(args.start.ranks.unwrap_or(RANKS)),
     };
     let ranks_or_default = ranks.unwrap_or(RANKS);
+    if let Some(imb) = parser.find_subcommand("imb") {
+        threads::reject_of_others(imb, matches, suite)?;
+    }
+    plan::reject(&args, suite)?;
     if suite.has_threads() {
         threads::reject(&args, ranks)?;
-    } else {
-        threads::reject_elsewhere(&args)?;
-        plan::reject(&args, suite)?;
     }
     let iterations = if suite.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
     args.iter.get_or_insert(iterations);
@@ -99,7 +107,7 @@ pub(crate) fn prepare(
     if args.role.relay.is_none() && started.is_none() {
         preflight::check(&args.start, ranks_or_default, Medium::Mpi)?;
     }
-    let left_out = args.aggregate_mode.flatten();
+    let left_out = args.aggregate_mode;
     let is_kept = |table: &ImbBenchmark| left_out.is_none() || table.mode != left_out;
     let benchmarks = entries.iter().flat_map(|entry| entry.tables()).filter(is_kept);
     let benchmarks: Vec<ImbBenchmark> = benchmarks.collect();
@@ -137,7 +145,7 @@ pub(crate) fn prepare(
         sizes: (args.msglen.is_none() && args.msgsize.is_empty())
             .then(|| [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0))),
         types: [args.types.moved(), args.types.reduced()],
-        groups: args.multi.flatten(),
+        groups: args.multi,
         ranks,
         matrix: args.map,
         benchmarks,

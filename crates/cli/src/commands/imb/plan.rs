@@ -141,7 +141,7 @@ pub(super) fn reject_ungrouped(args: &ImbArgs, tables: &[(Choice, ImbBenchmark)]
     let ungrouped =
         tables.iter().filter(|(choice, _)| !choice.bench.has(Groups::PARAMETER)).map(|(_, table)| table.name);
     let names: BTreeSet<&str> = ungrouped.collect();
-    if args.multi.flatten().is_none() || names.is_empty() {
+    if args.multi.is_none() || names.is_empty() {
         return Ok(());
     }
     Err(Error::usage(format!(
@@ -180,7 +180,7 @@ pub(super) fn parts(
     ranks: Option<u32>,
 ) -> Result<Vec<Part>> {
     let bench = choice.bench;
-    let shown = args.multi.flatten();
+    let shown = args.multi;
     if let Some(shown) = shown {
         check_groups(shown, table, ranks)?;
     }
