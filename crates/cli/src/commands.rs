@@ -289,7 +289,7 @@ fn perform(
         Command::Cluster(options) => ombx_cluster::run(options),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Check(args) => check::check(registry, parser, &args),
-        Command::Osu(args) => osu::osu(registry, parser, *args),
+        Command::Osu(args) => osu::osu(registry, parser, matches, *args),
         Command::Imb(args) => imb::imb(registry, parser, matches, *args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),

@@ -57,7 +57,7 @@ fn prepare(command: Command, matches: &clap::ArgMatches) -> Result<()> {
         Command::Links(args) => links::prepare(registry, *args)?,
         Command::Osu(args) => {
             let Some(name) = args.name.clone() else { return Ok(()) };
-            osu::prepare(*args, &osu::Program::find(registry, &name)?)?.0
+            osu::prepare(matches, *args, &osu::Program::find(registry, &name)?)?.0
         }
         Command::Imb(args) => {
             // The options may name files.

@@ -27,7 +27,12 @@ use crate::{
 };
 
 /// Lists programs, installs links, prints help, or measures.
-pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) -> Result<u8> {
+pub(crate) fn osu(
+    registry: &Registry,
+    parser: &clap::Command,
+    matches: &clap::ArgMatches,
+    args: OsuArgs,
+) -> Result<u8> {
     if let Some(directory) = &args.install_links {
         let names: Vec<&str> = covered(registry).iter().map(|(osu, _)| osu.name).collect();
         return terminal::print(argv::install_links(directory, &names)?);
@@ -56,7 +61,7 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
         stderr_line!("ombx: {why}");
         return Ok(Exit::Refused.code());
     }
-    let (job, notes) = prepare(args, &program)?;
+    let (job, notes) = prepare(matches, args, &program)?;
     if prints {
         notes.iter().for_each(|note| stderr_line!("ombx: {name}: {note}"));
     }
@@ -64,8 +69,12 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
 }
 
 /// Returns the job of a program's options after finding every mistake in them, and notes about differences from OMB. Starts nothing.
-pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<String>)> {
-    let (plan, columns, notes) = options::read(&args, program)?;
+pub(crate) fn prepare(
+    matches: &clap::ArgMatches,
+    args: OsuArgs,
+    program: &Program,
+) -> Result<(Job, Vec<String>)> {
+    let (plan, columns, notes) = options::read(matches, &args, program)?;
     let rooted = args.root_rank.map_or(0, |root| root.first().0.saturating_add(1));
     let wanted = program.choice.bench.ranks.layout.ranks_wanted(args.num_pairs).max(rooted);
     let ranks = args.start.ranks.unwrap_or(wanted);
@@ -121,8 +130,8 @@ fn help(parser: &clap::Command, program: Option<&Program>) -> Result<String> {
     };
     let name = program.osu.name;
     let is_own = |arg: &clap::Arg| {
-        let own = options::OWN.iter().find(|own| arg.get_id() == own.id);
-        own.is_none_or(|own| (own.is_of)(program)) && arg.get_id() != "install_links"
+        let own = options::OWN.iter().find(|(_, id, _)| arg.get_id() == id);
+        own.is_none_or(|(.., has)| has(program)) && arg.get_id() != "install_links"
     };
     let has_buffers = osu.get_arguments().any(|arg| arg.get_id() == "buffers" && is_own(arg));
     let buffers = if has_buffers { " [H|D|MD|MH].." } else { "" };
