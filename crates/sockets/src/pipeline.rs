@@ -38,7 +38,7 @@ use self::{
     phase::Storage,
 };
 use crate::{
-    control::{Channel, Execution, MAX_PIPELINE_MESSAGE, RemoteShell, process::Exit},
+    control::{Channel, Execution, MAX_PIPELINE_MESSAGE, RemoteShell, process::MemberEnd},
     socket::{address_towards, is_here},
     transport::{CONGESTION, SOCKET_BUFFER, socket_options},
 };
@@ -328,7 +328,7 @@ impl Failure {
     }
 
     /// Returns the failure of a member that ended. It is the root unless the member has reported another; threads always do.
-    fn exited(exit: &Exit) -> Failure {
+    fn exited(exit: &MemberEnd) -> Failure {
         let code = exit.status.and_then(|status| status.code());
         let reported = exit.pid.is_none() || code == Some(REPORTED.into());
         let cause = if reported { Cause::Consequence } else { Cause::Root };
@@ -437,7 +437,7 @@ mod failure_tests {
     fn an_exit_is_the_cause_unless_the_process_reported_another() {
         let cause = |pid, code: i32| {
             let status = Some(ExitStatus::from_raw(code << 8));
-            Failure::exited(&Exit { name: "node 1".into(), pid, status }).cause
+            Failure::exited(&MemberEnd { name: "node 1".into(), pid, status }).cause
         };
         assert_eq!(cause(Some(7), 1), Cause::Root);
         assert_eq!(cause(Some(7), REPORTED.into()), Cause::Consequence);

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     control::{
         Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, Peer, ProcessGroup,
-        Started, Token, listener, process::Exit,
+        Started, Token, listener, process::MemberEnd,
     },
     session::connection::{End, set_keep_alive, version},
     socket::{Address, Deadline, SocketOptions, Stream},
@@ -303,7 +303,7 @@ impl Ranks {
             _ => return refuse(&Error::fabric("the client sent no valid request for a rank")),
         };
         let started = (self.start)(&request, *address).and_then(|(command, input)| {
-            let exited = move |_, exit: Exit| drop(send.send(Some(exit)));
+            let exited = move |_, exit: MemberEnd| drop(send.send(Some(exit)));
             let mut group = ProcessGroup::watch_exits(exited);
             let lines = start_rank(&mut group, command, &input, writer)?;
             Ok((group, lines))
@@ -323,7 +323,7 @@ impl Ranks {
 }
 
 /// Reads the request of a client. It comes first, and nothing follows it but the end of the connection.
-fn read_request(mut reader: MessageReader, request: Sender<Message>, closed: Sender<Option<Exit>>) {
+fn read_request(mut reader: MessageReader, request: Sender<Message>, closed: Sender<Option<MemberEnd>>) {
     while let Ok(message) = reader.read() {
         let _ = request.send(message);
     }
@@ -352,7 +352,7 @@ fn pass_lines_on(from: PipeReader, writer: MessageWriter) {
     }
 }
 
-fn exit_code(exit: &Exit) -> u8 {
+fn exit_code(exit: &MemberEnd) -> u8 {
     let of_signal = |signal: i32| 128 + signal.unsigned_abs();
     let code = exit.status.and_then(|s| s.code().map(i32::unsigned_abs).or(s.signal().map(of_signal)));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)

@@ -86,7 +86,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let to_session = send.clone();
     let on_event = Box::new(move |event| drop(to_session.send(Event::Session(event))));
     let coordinator = Coordinator::start(listener, job.extent.ranks, on_event)?;
-    let exited = move |rank, exit: process::Exit| drop(send.send(Event::Exit(rank as u32, exit.status)));
+    let exited = move |rank, exit: process::MemberEnd| drop(send.send(Event::Exit(rank as u32, exit.status)));
     let ranks = ProcessGroup::watch_exits(exited);
     let exits = vec![None; placements.len()];
     let over_ssh = serving.is_none();

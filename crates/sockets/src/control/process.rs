@@ -147,12 +147,12 @@ fn failed(name: &str, error: &io::Error) -> Error {
 #[derive(Debug)]
 pub(crate) enum Event<M> {
     Message(usize, M),
-    Exited(usize, Exit),
+    Exited(usize, MemberEnd),
 }
 
 /// How a member ended.
 #[derive(Debug)]
-pub struct Exit {
+pub struct MemberEnd {
     /// Name of the member.
     pub name: String,
     /// Process number; `None` for a thread.
@@ -161,7 +161,7 @@ pub struct Exit {
     pub status: Option<ExitStatus>,
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for MemberEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;
         if let Some(pid) = self.pid {
@@ -201,7 +201,7 @@ struct State {
 
 impl ProcessGroup {
     /// Returns an empty group of members without control channels. `handler` is called with the number of a member and its end, on any thread.
-    pub fn watch_exits(handler: impl Fn(usize, Exit) + Send + Sync + 'static) -> ProcessGroup {
+    pub fn watch_exits(handler: impl Fn(usize, MemberEnd) + Send + Sync + 'static) -> ProcessGroup {
         ProcessGroup::new(move |event| match event {
             Event::Exited(member, exit) => handler(member, exit),
             Event::Message(..) => {}
@@ -297,7 +297,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Waits until a member has ended. The child's mutex is free meanwhile, so that the group can kill it.
-fn wait(name: String, child: &Mutex<Option<Child>>) -> Exit {
+fn wait(name: String, child: &Mutex<Option<Child>>) -> MemberEnd {
     let pid = lock(child).as_ref().map(Child::id);
     if let Some(pid) = pid.and_then(|pid| Pid::from_raw(pid.cast_signed())) {
         // `NOWAIT` leaves the process number in use: a kill meanwhile cannot hit another process.
@@ -306,7 +306,7 @@ fn wait(name: String, child: &Mutex<Option<Child>>) -> Exit {
         {}
     }
     let status = lock(child).as_mut().and_then(|child| child.wait().ok());
-    Exit { name, pid, status }
+    MemberEnd { name, pid, status }
 }
 
 /// A program that runs a command on another host. The first words of its command line come before the host.
@@ -391,7 +391,7 @@ mod tests {
         group.add(Started::thread("b".into(), echo).unwrap()).unwrap();
         group.broadcast(&7u8);
         assert!(matches!(events.recv().unwrap(), Event::Message(1, 7)));
-        assert!(matches!(events.recv().unwrap(), Event::Exited(1, Exit { status: None, .. })));
+        assert!(matches!(events.recv().unwrap(), Event::Exited(1, MemberEnd { status: None, .. })));
     }
 
     #[test]
