@@ -5,7 +5,7 @@ pub(crate) mod scheduler;
 use std::{env, fs, path::Path, time::Duration};
 
 use ombx_core::{
-    error::Result,
+    error::{Exit, Result},
     system::{clock::Since, environment::timestamp},
 };
 use serde::Serialize;
@@ -100,8 +100,8 @@ fn judge(
     after: &[Read],
 ) -> Ending {
     let how = match ended {
-        Ended::Code(exit_code @ (0 | 4 | 5)) if record::is_complete(&files.stdout) => {
-            return Ending::Complete { exit_code: *exit_code };
+        Ended::Code(code) if has_rows(*code) && record::is_complete(&files.stdout) => {
+            return Ending::Complete { exit_code: *code };
         }
         Ended::Code(code) => format!("ombx ended with exit code {code}"),
         Ended::Killed => "the launcher was killed".to_owned(),
@@ -120,6 +120,11 @@ fn judge(
     }
     reasons.retain(|reason| !reason.is_empty());
     Ending::Failed { reason: reasons.join("; ") }
+}
+
+/// Returns whether ombx has measured all rows, of which some may be wrong, if it ended so.
+fn has_rows(code: i32) -> bool {
+    matches!(Exit::from_code(code), Some(Exit::Success | Exit::Incomplete | Exit::WrongData))
 }
 
 /// Returns the part of `job.json` about the hosts.

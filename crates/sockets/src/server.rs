@@ -6,7 +6,6 @@
 use std::{
     io::{BufRead, BufReader, PipeReader},
     net::{IpAddr, SocketAddr},
-    os::unix::process::ExitStatusExt,
     process::{Command, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
@@ -17,7 +16,7 @@ use std::{
 
 use ombx_core::{
     codec,
-    error::{Error, Result},
+    error::{Error, Exit, Result},
     system::{clock::Since, environment::hostname},
 };
 use serde::{Deserialize, Serialize};
@@ -314,7 +313,8 @@ impl Ranks {
                 Ok(Some(exit)) => {
                     // All of the rank's messages come before its exit code.
                     let _ = lines.join();
-                    let _ = writer.write(&Message::Exited(exit_code(&exit)));
+                    let code = exit.status.map_or(1, Exit::code_of_process);
+                    let _ = writer.write(&Message::Exited(code));
                 }
                 _ => group.end(),
             },
@@ -350,12 +350,6 @@ fn pass_lines_on(from: PipeReader, writer: MessageWriter) {
         let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_LINE)]).into_owned();
         let _ = writer.write(&Message::Line(line));
     }
-}
-
-fn exit_code(exit: &MemberEnd) -> u8 {
-    let of_signal = |signal: i32| 128 + signal.unsigned_abs();
-    let code = exit.status.and_then(|s| s.code().map(i32::unsigned_abs).or(s.signal().map(of_signal)));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
 /// One address of the server answers within this time, else the next is tried.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::Args;
-use ombx_core::error::{Error, Kind, Result};
+use ombx_core::error::{Error, Exit, Result};
 use ombx_results::{
     file::{self, ResultFile},
     model,
@@ -148,9 +148,9 @@ fn measured(parser: &clap::Command, args: &ModelArgs) -> Result<std::result::Res
         stderr_line!("{line}");
     }
     // Rows that cannot be measured here are left out of the model.
-    if !matches!(status.code(), Some(0 | 4)) {
+    if !matches!(status.code().and_then(Exit::from_code), Some(Exit::Success | Exit::Incomplete)) {
         let code = status.code().and_then(|code| u8::try_from(code).ok());
-        return Ok(Err(code.unwrap_or(Kind::Fabric.exit_code())));
+        return Ok(Err(code.unwrap_or(Exit::Fabric.code())));
     }
     let read = file::read(contents.as_bytes());
     read.map(Ok).map_err(|e| Error::fabric(format!("ombx run prints something other than results: {e}")))

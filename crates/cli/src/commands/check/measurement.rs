@@ -3,7 +3,7 @@
 use std::{os::unix::process::ExitStatusExt, process::Command, thread, time::Duration};
 
 use ombx_core::{
-    error::{Error, Kind, Result},
+    error::{Error, Exit, Result},
     result::{Measurement, Run},
     system::clock::Since,
 };
@@ -95,11 +95,11 @@ impl Budget {
         let since = Since::now();
         let ended = finite_run::run(command, left + AFTER, || self.interruption.has_arrived());
         let took = since.elapsed();
-        let fabric = Some(i32::from(Kind::Fabric.exit_code()));
+        let exit = ended.as_ref().ok().and_then(|(_, status)| Exit::from_code(status.code()?));
         let failure = match &ended {
-            Ok((_, status)) if matches!(status.code(), Some(0 | 4 | 5)) => None,
+            Ok(_) if matches!(exit, Some(Exit::Success | Exit::Incomplete | Exit::WrongData)) => None,
             // A case has ended its ranks, and new ranks have measured the rest.
-            Ok(([contents, _], status)) if status.code() == fabric && is_complete(contents) => None,
+            Ok(([contents, _], _)) if exit == Some(Exit::Fabric) && is_complete(contents) => None,
             _ if took >= left => Some(Failure {
                 is_broken: true,
                 why: format!(
@@ -108,10 +108,9 @@ impl Budget {
                 ),
             }),
             Ok((texts, status)) => {
-                let broken = [Kind::Fabric, Kind::Payload].map(|kind| Some(i32::from(kind.exit_code())));
                 let by_signal = status.signal().map(|signal| format!("ombx run ended by signal {signal}"));
                 Some(Failure {
-                    is_broken: by_signal.is_some() || broken.contains(&status.code()),
+                    is_broken: by_signal.is_some() || exit == Some(Exit::Fabric),
                     why: by_signal.unwrap_or_else(|| last_message(&texts[1])),
                 })
             }
