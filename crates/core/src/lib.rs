@@ -122,6 +122,7 @@ pub mod system {
     pub mod machine;
     pub mod node_set;
     pub mod performance;
+    pub mod search_path;
     pub mod ssh;
     pub mod watchdog;
 }

@@ -21,7 +21,7 @@ use ombx_core::{
         file::{read_named, shown_name},
         host_name::check_host,
         limits::{is_limit, start_error},
-        node_set, ssh,
+        node_set,
     },
     unit,
 };
@@ -207,7 +207,7 @@ const LINE: &str = "cat /proc/sys/kernel/hostname || true";
 pub(crate) const REACH_LIMIT: Duration = Duration::from_secs(30);
 /// Time limit of a host after a job has failed. It has answered before.
 pub(super) const LIMIT_AFTER_JOB: Duration = Duration::from_secs(10);
-/// Time limit of the other hosts once one has failed: ssh gives up on those that do not answer before it.
+/// Time limit of the other hosts once one has failed.
 const LIMIT_AFTER_FAILURE: Duration = Duration::from_millis(4800);
 /// Maximum number of hosts that are reached at the same time.
 const MOST_AT_ONCE: usize = 256;
@@ -215,12 +215,6 @@ const MOST_AT_ONCE: usize = 256;
 const POLL: Duration = Duration::from_millis(10);
 /// Maximum number of bytes that are read of what a remote shell prints.
 const LONGEST: u64 = 1 << 16;
-
-/// Returns ssh, or the program that the user has chosen in its place, with its options.
-pub(crate) fn ssh(start: &StartArgs) -> Vec<OsString> {
-    let program = ssh::program(start.ssh.as_ref().map(OsString::from));
-    [program].into_iter().chain(ssh::OPTIONS.map(OsString::from)).collect()
-}
 
 /// Reaches all hosts at the same time. Returns the own name of each host that says it, by the name that the user gave.
 ///

@@ -15,7 +15,7 @@ use std::{
 use ombx_core::{
     benchmark::Threading,
     error::{Error, Result},
-    system::{environment::kept_variables, file::read_named, ssh},
+    system::{environment::kept_variables, file::read_named, search_path, ssh},
 };
 use ombx_mpi::Family;
 use ombx_results::render::plain;
@@ -26,13 +26,9 @@ use super::{
     finite_run::{VERSION_LIMIT, Version},
     hosts::{Host, hosts, ranks_by_host},
 };
-use crate::{
-    arguments::{
-        argv,
-        start::{Bind, Launcher, LauncherCommand, StartArgs},
-    },
-    launch::hosts,
-    search_path,
+use crate::arguments::{
+    argv,
+    start::{Bind, Launcher, LauncherCommand, StartArgs},
 };
 
 /// Variable in every process of a job on every host. The processes that a job leaves behind are found by it.
@@ -114,8 +110,8 @@ pub(crate) fn remote_shell(args: &StartArgs) -> Option<Vec<OsString>> {
     if uses_srun(args) || chosen || matches!(args.launcher, Launcher::Command(_)) {
         return None;
     }
-    if args.ssh.is_some() {
-        return Some(hosts::ssh(args));
+    if let Some(program) = ssh::replacement(args.ssh.as_deref()) {
+        return Some([program].into_iter().chain(ssh::OPTIONS.map(OsString::from)).collect());
     }
     let variable =
         |names: &[&str]| names.iter().find_map(|name| env::var(name).ok()).filter(|v| !v.is_empty());
@@ -255,8 +251,8 @@ fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> 
             command.arg("-ppn").arg(count.to_string());
         }
     }
-    if let Some(ssh) = &args.ssh {
-        command.args(["-launcher", "ssh", "-launcher-exec", ssh]);
+    if let Some(ssh) = ssh::replacement(args.ssh.as_deref()) {
+        command.args(["-launcher", "ssh", "-launcher-exec"]).arg(ssh);
     }
     if let Some(interface) = &args.interface {
         command.args(["-iface", interface]);
@@ -291,8 +287,8 @@ fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Comman
             command.args(["--mca", "plm_rsh_agent", "sh"]);
         }
     }
-    if let Some(ssh) = &args.ssh {
-        command.args(["--mca", "plm_rsh_agent", ssh]);
+    if let Some(ssh) = ssh::replacement(args.ssh.as_deref()) {
+        command.args(["--mca", "plm_rsh_agent"]).arg(ssh);
     }
     if let Some(interface) = &args.interface {
         // The launcher of Open MPI 5 does not start with the loopback interface alone.

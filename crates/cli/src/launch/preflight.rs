@@ -12,7 +12,7 @@ use std::{
 use ombx_core::{
     benchmark::Medium,
     error::{Error, Result},
-    system::{environment::hostname, host, host_name::is_here, limits::Limits},
+    system::{environment::hostname, host, host_name::is_here, limits::Limits, search_path, ssh},
     unit::{Bytes, counted},
 };
 
@@ -26,7 +26,6 @@ use crate::{
         hosts::{self, Host, LIMIT_AFTER_JOB, REACH_LIMIT, hosts, ranks_by_host},
         mpiexec,
     },
-    search_path,
 };
 
 /// Maximum number of ranks per core. With more of them a measurement is meaningless and the start can exhaust a machine.
@@ -125,13 +124,10 @@ fn remote_shell(job: &Job, medium: Medium) -> Option<Vec<OsString>> {
         // The server of the job is reached without a remote shell.
         _ if start.connect.connect.is_some() => None,
         Medium::Mpi => mpiexec::remote_shell(start),
-        Medium::Sockets => {
-            let options = start.launcher_arg.iter().map(OsString::from);
-            Some(hosts::ssh(start).into_iter().chain(options).chain(["--".into()]).collect())
-        }
+        Medium::Sockets => Some(ssh::words(start.ssh.as_deref(), &start.launcher_arg)),
         Medium::Own => match job.chosen("remote-shell") {
             Some(shell) => Some(shell.split_whitespace().map(OsString::from).collect()),
-            None => Some(hosts::ssh(start).into_iter().chain(["--".into()]).collect()),
+            None => Some(ssh::words(start.ssh.as_deref(), &[])),
         },
     }
 }

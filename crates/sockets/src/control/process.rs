@@ -9,7 +9,6 @@ use std::{
         fd::{BorrowedFd, OwnedFd},
         unix::{net::UnixStream, process::ExitStatusExt},
     },
-    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
@@ -20,7 +19,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::{limits::start_error, ssh},
+    system::{limits::start_error, search_path, ssh},
 };
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -316,10 +315,7 @@ pub struct RemoteShell(Vec<OsString>);
 impl RemoteShell {
     /// Returns ssh with further options. The environment variable `OMBX_SSH` replaces the program.
     pub fn ssh(options: &[String]) -> RemoteShell {
-        let own = ssh::PATIENT_OPTIONS.map(OsString::from);
-        let options = options.iter().map(OsString::from);
-        let program = std::iter::once(ssh::program(None));
-        RemoteShell(program.chain(own).chain(options).chain(["--".into()]).collect())
+        RemoteShell(ssh::words(None, options))
     }
 
     /// Reads a program and its arguments, separated by blanks. It is called as rsh is: `PROGRAM ARGUMENT.. HOST COMMAND`.
@@ -329,13 +325,7 @@ impl RemoteShell {
     pub fn parse(text: &str) -> Result<RemoteShell> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let program = *words.first().ok_or_else(|| Error::usage("--remote-shell names no program"))?;
-        let path = env::var_os("PATH").unwrap_or_default();
-        let exists = if program.contains('/') {
-            Path::new(program).is_file()
-        } else {
-            env::split_paths(&path).any(|directory| directory.join(program).is_file())
-        };
-        if !exists {
+        if !search_path::has(program) {
             return Err(Error::usage(format!("--remote-shell {program}: this host has no such program")));
         }
         Ok(RemoteShell(words.into_iter().map(OsString::from).collect()))

@@ -13,7 +13,7 @@ use std::ffi::OsString;
 
 use ombx_core::{
     error::{Error, Exit, Result},
-    system::file::standard_input_again,
+    system::{file::standard_input_again, search_path},
 };
 use ombx_results::{
     compare::Turn,
@@ -29,7 +29,6 @@ use crate::{
     },
     launch::{finite_run, supervision},
     output::target::{self, ResultTarget},
-    search_path,
 };
 
 /// Time in which a command may end its ranks.
