@@ -168,13 +168,9 @@ fn selected(args: &ImbArgs, suite: &'static Suite) -> Result<Vec<&'static Entry>
     let (named, included, excluded) = (find(&named)?, find(&args.include)?, find(&args.exclude)?);
     let wanted =
         if named.is_empty() { suite.entries().filter(|entry| entry.is_default).collect() } else { named };
-    let mut entries: Vec<&Entry> = Vec::new();
-    for entry in wanted.into_iter().chain(included) {
-        let is_same = |other: &&Entry| other.name == entry.name;
-        if !entries.iter().any(is_same) && !excluded.iter().any(is_same) {
-            entries.push(entry);
-        }
-    }
+    let is_kept = |entry: &&Entry| excluded.iter().all(|other| other.name != entry.name);
+    let kept = wanted.into_iter().chain(included).filter(is_kept);
+    let entries = selection::each_once_by(kept, |one, other| one.name == other.name);
     if entries.is_empty() {
         return Err(Error::usage("no benchmark is left: change -exclude or name a benchmark"));
     }
@@ -269,18 +265,12 @@ fn type_notes<'b>(
     args: &TypeArgs,
     benches: impl Iterator<Item = (&'static str, &'b Benchmark)>,
 ) -> Vec<String> {
-    let (mut of_bytes, mut contiguous) = (Vec::new(), Vec::new());
-    for (name, bench) in benches.filter(|(_, bench)| bench.messages.sized) {
-        if !bench.has(ElementType::PARAMETER)
-            && args.moved() != ElementType::Byte
-            && !of_bytes.contains(&name)
-        {
-            of_bytes.push(name);
-        }
-        if args.stride(1).is_some() && stride(args, bench).is_none() && !contiguous.contains(&name) {
-            contiguous.push(name);
-        }
-    }
+    let sized: Vec<_> = benches.filter(|(_, bench)| bench.messages.sized).collect();
+    let named = |is: &dyn Fn(&Benchmark) -> bool| {
+        selection::each_once(sized.iter().filter(|(_, bench)| is(bench)).map(|(name, _)| *name))
+    };
+    let of_bytes = named(&|bench| args.moved() != ElementType::Byte && !bench.has(ElementType::PARAMETER));
+    let contiguous = named(&|bench| args.stride(1).is_some() && stride(args, bench).is_none());
     let notes = [("-data_type", of_bytes, "bytes"), ("-contig_type", contiguous, "contiguous")];
     let notes = notes.into_iter().filter(|(_, names, _)| !names.is_empty());
     notes

@@ -99,13 +99,11 @@ pub(crate) fn prepare(
 
 /// Returns the figures that `-G` asks for. None of their files may be the result file.
 fn graphs(args: &OsuArgs, program: &Program) -> Result<Option<GraphRequest>> {
-    let mut request = GraphRequest { program: program.osu.name, forms: Vec::new() };
-    for form in &args.graph {
+    let forms = selection::each_once(args.graph.iter().copied());
+    let request = GraphRequest { program: program.osu.name, forms };
+    for form in &request.forms {
         if let (Some(file), Some(out)) = (request.file(*form), &args.file.out) {
             target::check(out, "-o", [("the file of -G", file.as_path())])?;
-        }
-        if !request.forms.contains(form) {
-            request.forms.push(*form);
         }
     }
     Ok((!request.forms.is_empty()).then_some(request))

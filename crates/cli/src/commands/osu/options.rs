@@ -1,7 +1,5 @@
 //! The plan and the columns that OMB's options give for a program. Options without an equivalent are rejected with a reason.
 
-use std::collections::BTreeSet;
-
 use clap::{ArgMatches, parser::ValueSource};
 use ombx_core::{
     benchmark::{
@@ -23,6 +21,7 @@ use super::{
 use crate::{
     arguments::parameters,
     commands::osu::{Family, Program, STARTUP},
+    job::selection,
     launch::{detection, mpiexec},
 };
 
@@ -216,9 +215,7 @@ fn datatypes(args: &OsuArgs, program: &Program) -> Result<Vec<ElementType>> {
         "all" => Ok(known.iter().map(|(_, element)| *element).collect()),
         list => list.split(',').map(find).collect(),
     };
-    let mut chosen: Vec<ElementType> = chosen?.into_iter().flatten().collect();
-    let mut known_types = BTreeSet::new();
-    chosen.retain(|element| known_types.insert(element.name()));
+    let chosen = selection::each_once(chosen?.into_iter().flatten());
     if args.ddt.is_some() && chosen.iter().any(|element| element.width() > 1) {
         return Err(Error::usage("-D and -T: blocks of -D are of bytes; give -T mpi_char, or leave out -D"));
     }
