@@ -22,7 +22,7 @@ use ombx_core::{
     system::file::{read_named, shown_name},
     unit::{self, Bytes},
 };
-use ombx_links::sweep::{Mode, Task};
+use ombx_links::{schedule::Mode, sweep::Task};
 use ombx_results::verdict::{Criteria, Expectation, FailOn, Groups, Reference};
 
 use crate::{
