@@ -23,7 +23,7 @@ use ombx_core::{
     unit::{self, Bytes},
 };
 use ombx_links::{schedule::Mode, sweep::Task};
-use ombx_results::verdict::{Criteria, Expectation, FailOn, Groups, Reference};
+use ombx_results::verdict::{Criteria, Expectation, FailOn, HostGroups, Reference};
 
 use crate::{
     arguments::{
@@ -121,8 +121,8 @@ pub(crate) struct LinksArgs {
     #[arg(long, value_name = "FILE", help_heading = "Verdict")]
     pub(crate) groups: Option<PathBuf>,
     /// Groups of hosts that the launching process has read
-    #[arg(long, hide = true, requires = "relay", value_parser = Groups::of_line)]
-    pub(crate) grouping: Option<Groups>,
+    #[arg(long, hide = true, requires = "relay", value_parser = HostGroups::of_line)]
+    pub(crate) grouping: Option<HostGroups>,
     /// JUnit report to write beside what is printed; a slow part is a failure
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     junit: Option<PathBuf>,
@@ -342,7 +342,7 @@ fn check_expectations(args: &LinksArgs, sizes: &[Bytes]) -> Result<()> {
 }
 
 /// Reads the groups of hosts where a job begins; other processes of the job get them on their command lines.
-fn groups(args: &LinksArgs) -> Result<Groups> {
+fn groups(args: &LinksArgs) -> Result<HostGroups> {
     let read = args.groups.as_ref().filter(|_| args.role.relay.is_none() && detection::is_first_process());
     let Some(path) = read else { return Ok(args.grouping.clone().unwrap_or_default()) };
     let name = shown_name(path);
