@@ -24,7 +24,7 @@ use ombx_results::{
 use crate::{
     arguments::output::{Color, Format, JSON, JUNIT, UNITS, chosen_units, some_of},
     output::{
-        junit::{self, Case, Outcome},
+        junit::{self, Outcome, TestCase},
         renderers, target,
         terminal::{self, is_closed, reason},
     },
@@ -314,8 +314,8 @@ pub(crate) fn report(comparison: &Comparison) -> String {
 }
 
 /// Returns the case of a key without a text.
-fn bare_case(key: &str, outcome: Outcome) -> Case {
-    Case {
+fn bare_case(key: &str, outcome: Outcome) -> TestCase {
+    TestCase {
         class: key.split('/').next().unwrap_or(key).to_owned(),
         name: key.to_owned(),
         outcome,
@@ -323,7 +323,7 @@ fn bare_case(key: &str, outcome: Outcome) -> Case {
     }
 }
 
-fn compared(case: &CaseComparison, margin: f64, state: &str) -> Case {
+fn compared(case: &CaseComparison, margin: f64, state: &str) -> TestCase {
     let (subject, change) = (&case.id, &case.change);
     let interval = change.ci90.map_or("no interval".into(), |[low, high]| {
         format!("90% interval {} .. {}", percent(low), percent(high))
@@ -341,5 +341,5 @@ fn compared(case: &CaseComparison, margin: f64, state: &str) -> Case {
         Verdict::Undecided(_) => Outcome::Skipped(text.clone()),
         Verdict::Better | Verdict::Same => Outcome::Passed,
     };
-    Case { class: subject.bench.clone(), name: subject.key.clone(), outcome, text }
+    TestCase { class: subject.bench.clone(), name: subject.key.clone(), outcome, text }
 }

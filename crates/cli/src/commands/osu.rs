@@ -156,7 +156,7 @@ const COLLECTIVE: &str = "collective.";
 
 /// Kinds of OSU programs, which accept different options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Family {
+enum ProgramKind {
     TwoSided,
     OneSided,
     Collective,
@@ -165,7 +165,7 @@ enum Family {
 pub(crate) struct Program {
     osu: Osu,
     choice: Choice,
-    family: Family,
+    kind: ProgramKind,
 }
 
 impl Program {
@@ -182,14 +182,14 @@ impl Program {
 
     /// Returns the program of a benchmark that has this name.
     fn new(bench: &'static Benchmark, osu: Osu) -> Program {
-        let family = if bench.parameter("sync").is_some() {
-            Family::OneSided
+        let kind = if bench.parameter("sync").is_some() {
+            ProgramKind::OneSided
         } else if bench.name.starts_with(COLLECTIVE) {
-            Family::Collective
+            ProgramKind::Collective
         } else {
-            Family::TwoSided
+            ProgramKind::TwoSided
         };
-        Program { osu, choice: Choice { bench, preset: osu.axes }, family }
+        Program { osu, choice: Choice { bench, preset: osu.axes }, kind }
     }
 
     fn parameter(&self, name: &str) -> Option<&'static Parameter> {
@@ -217,7 +217,7 @@ impl Program {
 
     /// Returns OMB's smallest and largest message by default.
     fn sizes(&self) -> (Bytes, Bytes) {
-        (Bytes(1), if self.family == Family::Collective { LARGEST_COLLECTIVE } else { LARGEST })
+        (Bytes(1), if self.kind == ProgramKind::Collective { LARGEST_COLLECTIVE } else { LARGEST })
     }
 
     /// Returns why OMB refuses this number of ranks, if it does. `pairs` tells whether the user asks for a number of pairs, which OMB
@@ -247,10 +247,10 @@ impl Program {
             iterations: iterations.unwrap_or(timed),
             warmup: warmup.unwrap_or(untimed),
         };
-        let (small, large) = match (self.family, self.choice.bench.described.metric) {
+        let (small, large) = match (self.kind, self.choice.bench.described.metric) {
             // osu_bcast of OMB 3.x has as many at all sizes.
             _ if self.osu.name == ACKNOWLEDGED => ((1000, 100), (1000, 100)),
-            (Family::Collective, _) => ((1000, 100), (100, 10)),
+            (ProgramKind::Collective, _) => ((1000, 100), (100, 10)),
             (_, Metric::Bandwidth) => ((100, 10), (20, 2)),
             (_, Metric::Latency) => ((10_000, 100), (1000, 10)),
         };

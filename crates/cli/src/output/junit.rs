@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// One case of a report.
-pub(crate) struct Case {
+pub(crate) struct TestCase {
     pub(crate) class: String,
     pub(crate) name: String,
     pub(crate) outcome: Outcome,
@@ -24,13 +24,13 @@ pub(crate) enum Outcome {
 /// Returns the report of a command about something.
 ///
 /// It is written here, because a library for these few elements brings ten packages.
-pub(crate) fn report(command: &str, about: &str, cases: impl IntoIterator<Item = Case>) -> String {
-    let cases: Vec<Case> = cases.into_iter().collect();
+pub(crate) fn report(command: &str, about: &str, cases: impl IntoIterator<Item = TestCase>) -> String {
+    let cases: Vec<TestCase> = cases.into_iter().collect();
     let count = |is: fn(&Outcome) -> bool| cases.iter().filter(|case| is(&case.outcome)).count();
     let (tests, skipped) = (cases.len(), count(|outcome| matches!(outcome, Outcome::Skipped(_))));
     let failures = count(|outcome| matches!(outcome, Outcome::Failed(_)));
     let errors = count(|outcome| matches!(outcome, Outcome::Broken(_)));
-    let elements: String = cases.iter().map(Case::element).collect();
+    let elements: String = cases.iter().map(TestCase::element).collect();
     let suite = format!(
         "    <testsuite name=\"{}\" tests=\"{tests}\" skipped=\"{skipped}\" errors=\"{errors}\" failures=\"{failures}\"",
         escaped(about)
@@ -45,7 +45,7 @@ pub(crate) fn report(command: &str, about: &str, cases: impl IntoIterator<Item =
     )
 }
 
-impl Case {
+impl TestCase {
     /// Returns the case as an element.
     fn element(&self) -> String {
         let (name, class) = (escaped(&self.name), escaped(&self.class));
@@ -92,9 +92,9 @@ pub(crate) fn links(links: &Value) -> String {
 }
 
 /// Returns the conclusion, each slow part, and what kept rows from being measured, as cases.
-fn of_links(links: &Value) -> Vec<Case> {
+fn of_links(links: &Value) -> Vec<TestCase> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let case = |name: String, outcome, text| Case { class: "links".into(), name, outcome, text };
+    let case = |name: String, outcome, text| TestCase { class: "links".into(), name, outcome, text };
     let sentences = links["sentences"].as_array().into_iter().flatten();
     let sentences: Vec<String> = sentences.map(|sentence| text(&sentence["text"])).collect();
     let sentences = sentences.join("\n");
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_report_is_xml_whatever_texts_contain() {
-        let case = |outcome, text: &str| Case {
+        let case = |outcome, text: &str| TestCase {
             class: "a".into(),
             name: "<b>".into(),
             outcome,

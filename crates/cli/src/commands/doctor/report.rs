@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::{
     launch::mpiexec,
-    output::junit::{self, Case, Outcome},
+    output::junit::{self, Outcome, TestCase},
 };
 
 /// Maximum number of hosts that the text names.
@@ -72,8 +72,7 @@ impl Examination {
 
     /// Returns the report for CI systems: a case for the answer, and one for each finding.
     pub(super) fn junit(&self) -> String {
-        let case =
-            |name: &str, outcome, text| Case { class: "doctor".into(), name: name.to_owned(), outcome, text };
+        let case = |name: String, outcome, text| TestCase { class: "doctor".into(), name, outcome, text };
         let is_ready = self.findings_at(Level::Invalid).next().is_none();
         let answer = if is_ready { Outcome::Passed } else { Outcome::Failed(self.answer()) };
         let findings = self.findings.iter().map(|finding| {
@@ -85,12 +84,12 @@ impl Examination {
                 Level::Note => Outcome::Passed,
                 Level::Caution | Level::Invalid => Outcome::Failed(text.clone()),
             };
-            case(&finding.mark.code, outcome, text)
+            case(finding.mark.code.clone(), outcome, text)
         });
         junit::report(
             "ombx doctor",
             "doctor",
-            [case("ready", answer, self.answer())].into_iter().chain(findings),
+            [case("ready".into(), answer, self.answer())].into_iter().chain(findings),
         )
     }
 

@@ -10,17 +10,15 @@ use ombx_core::{
     error::{Error, Result},
     measure::plan::Plan,
     system::performance::{INSTRUCTIONS, kernel_meter},
+    two_sided::pattern::Buffers,
     unit::{Bytes, parse_sizes},
 };
 use ombx_results::render::{OsuAccelerator, OsuColumns};
 
-use super::{
-    arguments::{Buffers, OsuArgs},
-    covered, described,
-};
+use super::{arguments::OsuArgs, covered, described};
 use crate::{
     arguments::parameters,
-    commands::osu::{Family, Program, STARTUP},
+    commands::osu::{Program, ProgramKind, STARTUP},
     job::selection,
     launch::{detection, mpiexec},
 };
@@ -102,7 +100,7 @@ pub(super) fn read(
 type OwnOption = (&'static str, &'static str, fn(&Program) -> bool);
 
 fn is_collective(program: &Program) -> bool {
-    program.family == Family::Collective
+    program.kind == ProgramKind::Collective
 }
 
 fn is_rate(program: &Program) -> bool {
@@ -281,7 +279,7 @@ impl Reader<'_> {
     /// Chooses the memory of the buffers, and the accelerator of the title. Windows on devices are created on memory of ombx, because MPI
     /// allocates no such memory.
     fn memory(&mut self, args: &OsuArgs) -> Result<()> {
-        let is_collective = self.program.family == Family::Collective;
+        let is_collective = self.program.kind == ProgramKind::Collective;
         let (api, named) = match args.accelerator.as_deref() {
             None => (Api::Cuda, None),
             Some("cuda") => (Api::Cuda, Some(OsuAccelerator::Cuda)),
@@ -293,13 +291,13 @@ impl Reader<'_> {
                 return Err(Error::usage(format!("-d {other}: this build supports cuda, rocm and managed")));
             }
         };
-        let family = self.program.family;
+        let kind = self.program.kind;
         let memory = match (&args.buffers[..], named) {
             (_, Some(OsuAccelerator::Managed)) => BufferMemory::both(Place::Managed(api)),
             (_, Some(_)) if is_collective => BufferMemory::both(Place::Device(api)),
-            ([both], _) => BufferMemory::both(place(both, api, family)),
+            ([both], _) => BufferMemory::both(place(both, api, kind)),
             ([first, second], _) => {
-                BufferMemory::of_sides(place(first, api, family), place(second, api, family))
+                BufferMemory::of_sides(place(first, api, kind), place(second, api, kind))
             }
             _ => BufferMemory::DEFAULT,
         };
@@ -345,15 +343,11 @@ impl Reader<'_> {
     /// Chooses a value of each parameter: the option's, or OMB's default.
     fn values(&mut self, args: &OsuArgs) -> Result<()> {
         let program = self.program;
-        let buffers = args.buffer_num.map(|buffers| match buffers {
-            Buffers::Single => "single".to_owned(),
-            Buffers::Multiple => "multiple".to_owned(),
-        });
         let options = [
             ("sync", "-s", args.sync_option.clone()),
             ("win", "-w", args.win_options.clone()),
             ("hints", "-no-hints", args.no_hints.then(|| "off".to_owned())),
-            ("buffers", "-b", buffers),
+            ("buffers", "-b", args.buffer_num.map(Buffers::text)),
             ("in-place", "-l", args.in_place.then(|| "on".to_owned())),
             ("tests", "-t", args.num_test_calls.clone()),
             ("parts", "-f", args.full.then(|| "on".to_owned())),
@@ -441,12 +435,12 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the memory that a word means in a family of programs.
-fn place(word: &str, api: Api, family: Family) -> Place {
+/// Returns the memory that a word means in a program of this kind.
+fn place(word: &str, api: Api, kind: ProgramKind) -> Place {
     match word {
         "D" => Place::Device(api),
         "MD" => Place::Managed(api),
-        "M" if family == Family::OneSided => Place::Managed(api),
+        "M" if kind == ProgramKind::OneSided => Place::Managed(api),
         // As in OMB, M stands for MH.
         "M" | "MH" => Place::ManagedOnHost(api),
         _ => Place::Host,
