@@ -361,7 +361,7 @@ fn instead(
             format!("list {word}")
         } else if osu::Program::find(registry, word).is_ok() && word.starts_with("osu_") {
             format!("osu {word}")
-        } else if imb::suites::find(word).is_ok() {
+        } else if imb::programs::find(word).is_ok() {
             format!("imb {word}")
         } else if is_suite(word) || lookup::find(registry, word).is_ok() {
             format!("run {word}")

@@ -63,7 +63,7 @@ fn prepare(command: Command, matches: &clap::ArgMatches) -> Result<()> {
             // The options may name files.
             let files = args.msglen.is_some() || args.input.is_some();
             let Some(name) = args.name.clone().filter(|_| !files) else { return Ok(()) };
-            imb::prepare(registry, parser, matches, *args, imb::suites::find(&name)?)?.0
+            imb::prepare(registry, parser, matches, *args, imb::programs::find(&name)?)?.0
         }
         _ => return Ok(()),
     };

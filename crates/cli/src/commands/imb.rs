@@ -2,7 +2,7 @@
 
 pub(crate) mod arguments;
 mod plan;
-pub(crate) mod suites;
+pub(crate) mod programs;
 mod threads;
 
 use ombx_core::{
@@ -18,7 +18,7 @@ use ombx_results::render::{ImbBenchmark, ImbHeader, ImbProgram, ImbTable};
 use self::{
     arguments::{ImbArgs, Switch, TypeArgs},
     plan::Iterations,
-    suites::{Entry, Suite},
+    programs::{Entry, Program},
 };
 use crate::commands::help::page::Page;
 use crate::{
@@ -43,7 +43,7 @@ pub(crate) fn imb(
     args: ImbArgs,
 ) -> Result<u8> {
     if let Some(directory) = &args.install_links {
-        let names: Vec<&str> = suites::all().map(|suite| suite.name).collect();
+        let names: Vec<&str> = programs::all().map(|program| program.name).collect();
         return terminal::print(argv::install_links(directory, &names)?);
     }
     let prints = args.role.relay.is_none() && detection::is_first_process();
@@ -51,18 +51,18 @@ pub(crate) fn imb(
     let Some(name) = args.name.clone() else {
         return print(if args.help { help(parser, None) } else { listed_programs() });
     };
-    let suite = suites::find(&name)?;
+    let program = programs::find(&name)?;
     if args.help {
-        return print(help(parser, Some(suite)));
+        return print(help(parser, Some(program)));
     }
     if args.list {
-        return print(listed_benchmarks(suite));
+        return print(listed_benchmarks(program));
     }
-    let (job, notes) = prepare(registry, parser, matches, args, suite)?;
+    let (job, notes) = prepare(registry, parser, matches, args, program)?;
     // Notes follow a run that ends without an error: an error stands alone in one line.
     let code = role::run(&job)?;
     if prints {
-        notes.iter().for_each(|note| stderr_line!("ombx: {}: {note}", suite.name));
+        notes.iter().for_each(|note| stderr_line!("ombx: {}: {note}", program.name));
     }
     Ok(code)
 }
@@ -73,7 +73,7 @@ pub(crate) fn prepare(
     parser: &clap::Command,
     matches: &clap::ArgMatches,
     mut args: ImbArgs,
-    suite: &'static Suite,
+    program: &'static Program,
 ) -> Result<(Job, Vec<String>)> {
     let started = detection::launcher();
     let ranks = match &started {
@@ -82,26 +82,26 @@ pub(crate) fn prepare(
     };
     let ranks_or_default = ranks.unwrap_or(RANKS);
     if let Some(imb) = parser.find_subcommand("imb") {
-        threads::reject_of_others(imb, matches, suite)?;
+        threads::reject_of_others(imb, matches, program)?;
     }
-    plan::reject(&args, suite)?;
-    if suite.has_threads() {
+    plan::reject(&args, program)?;
+    if program.has_threads() {
         threads::reject(&args, ranks)?;
     }
-    let iterations = if suite.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
+    let iterations = if program.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
     args.iter.get_or_insert(iterations);
-    if suite.has_accelerators {
+    if program.has_accelerators {
         args.mem_alloc_type.get_or_insert(Place::Device);
     }
     if let (Some(matrix), Some(ranks)) = (args.map, ranks) {
         matrix.check(ranks).map_err(|e| e.within("-map"))?;
     }
-    let entries = selected(&args, suite)?;
+    let entries = selected(&args, program)?;
     let mut notes = plan::notes(&args, &entries);
-    if suite.has_threads() {
+    if program.has_threads() {
         notes.extend(threads::notes(&args));
     }
-    let sizes = plan::sizes(&args, suite)?;
+    let sizes = plan::sizes(&args, program)?;
     plan::reject_repetition(&entries, args.npmin.unwrap_or(RANKS).min(ranks_or_default))?;
     // The process that starts ranks makes the checks of this host.
     if args.role.relay.is_none() && started.is_none() {
@@ -122,7 +122,7 @@ pub(crate) fn prepare(
     notes.extend(type_notes(&args.types, tables.iter().map(|(choice, table)| (table.name, choice.bench))));
     let mut parts = Vec::new();
     for (choice, table) in &tables {
-        parts.extend(if suite.has_threads() {
+        parts.extend(if program.has_threads() {
             threads::parts(&args, *choice, table, ranks)?
         } else {
             plan::parts(&args, *choice, table, &sizes, ranks)?
@@ -130,17 +130,17 @@ pub(crate) fn prepare(
     }
     selection::check_ranks(ranks, &parts)?;
     let extent = job::extent(&args.start, &args.role, &parts, ranks_or_default)?;
-    let program = ImbProgram {
-        name: suite.name,
-        part: suite.part,
-        header: match (suite.has_threads(), args.threads.noheader) {
+    let shown = ImbProgram {
+        name: program.name,
+        part: program.part,
+        header: match (program.has_threads(), args.threads.noheader) {
             (false, _) => ImbHeader::System,
             (true, false) => ImbHeader::Title,
             (true, true) => ImbHeader::Nothing,
         },
         calling: args
             .name
-            .map(|name| calling(suite, &name, argv::as_typed(argv::typed())))
+            .map(|name| calling(program, &name, argv::as_typed(argv::typed())))
             .unwrap_or_default(),
         sizes: (args.msglen.is_none() && args.msgsize.is_empty())
             .then(|| [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0))),
@@ -151,7 +151,7 @@ pub(crate) fn prepare(
         benchmarks,
     };
     let output =
-        OutputArgs { imb: Some(program), ..OutputArgs::from_format(Format::Imb, args.file) }.settled()?;
+        OutputArgs { imb: Some(shown), ..OutputArgs::from_format(Format::Imb, args.file) }.settled()?;
     let read = [("the file of -msglen", args.msglen), ("the file of -input", args.input)];
     let read_from = read.into_iter().filter_map(|(what, path)| Some((what, path?))).collect();
     let job = Job::one_launch(args.start, output, args.role, Work::Benchmarks(parts), extent);
@@ -159,15 +159,15 @@ pub(crate) fn prepare(
 }
 
 /// Returns the benchmarks that run: those that are named, or the default ones.
-fn selected(args: &ImbArgs, suite: &'static Suite) -> Result<Vec<&'static Entry>> {
+fn selected(args: &ImbArgs, program: &'static Program) -> Result<Vec<&'static Entry>> {
     let mut named = args.benchmarks.clone();
     if let Some(path) = &args.input {
         named.extend(plan::lines(path)?);
     }
-    let find = |names: &[String]| names.iter().map(|name| suite.find(name)).collect::<Result<Vec<_>>>();
+    let find = |names: &[String]| names.iter().map(|name| program.find(name)).collect::<Result<Vec<_>>>();
     let (named, included, excluded) = (find(&named)?, find(&args.include)?, find(&args.exclude)?);
     let wanted =
-        if named.is_empty() { suite.entries().filter(|entry| entry.is_default).collect() } else { named };
+        if named.is_empty() { program.entries().filter(|entry| entry.is_default).collect() } else { named };
     let is_kept = |entry: &&Entry| excluded.iter().all(|other| other.name != entry.name);
     let kept = wanted.into_iter().chain(included).filter(is_kept);
     let entries = selection::each_once_by(kept, |one, other| one.name == other.name);
@@ -188,14 +188,14 @@ const HELP_FOOT: &str =
     "Options have one hyphen as in IMB, or two. More: ombx help exit-codes, ombx help WORD";
 
 /// Returns the help of `ombx imb`, or of a program.
-fn help(parser: &clap::Command, suite: Option<&Suite>) -> String {
-    let called = suite.map_or("ombx imb PROGRAM".to_owned(), |suite| argv::called("imb", suite.name));
+fn help(parser: &clap::Command, program: Option<&Program>) -> String {
+    let called = program.map_or("ombx imb PROGRAM".to_owned(), |program| argv::called("imb", program.name));
     let usage = format!("{called} [OPTIONS] [BENCHMARK..]");
     let title = ImbTable::title();
-    let is_shown = |arg: &clap::Arg| suite.is_none() || arg.get_id() != "install_links";
+    let is_shown = |arg: &clap::Arg| program.is_none() || arg.get_id() != "install_links";
     let Some(imb) = parser.find_subcommand("imb") else { return String::new() };
     let page = Page::of_stdout();
-    if suite.is_none() && !argv::asks_for_all_options() {
+    if program.is_none() && !argv::asks_for_all_options() {
         return page.replacing(title.trim_end(), &usage, imb);
     }
     page.program((title.trim_end(), &usage), imb, &is_shown, HELP_FOOT)
@@ -203,17 +203,17 @@ fn help(parser: &clap::Command, suite: Option<&Suite>) -> String {
 
 /// Returns the text that `ombx imb` without a name prints.
 fn listed_programs() -> String {
-    let line = |suite: &'static Suite| {
-        let name = suite.name;
-        format!("{name:<12} {} benchmarks: ombx imb {name} -list\n", suite.entries().count())
+    let line = |program: &'static Program| {
+        let name = program.name;
+        format!("{name:<12} {} benchmarks: ombx imb {name} -list\n", program.entries().count())
     };
-    suites::all().map(line).collect()
+    programs::all().map(line).collect()
 }
 
 /// Returns the text of `-list`.
-fn listed_benchmarks(suite: &Suite) -> String {
-    let mut text = format!("{}\nList of benchmarks:\n{}:\n", ImbTable::title(), suite.name);
-    let mut entries: Vec<_> = suite.entries().collect();
+fn listed_benchmarks(program: &Program) -> String {
+    let mut text = format!("{}\nList of benchmarks:\n{}:\n", ImbTable::title(), program.name);
+    let mut entries: Vec<_> = program.entries().collect();
     entries.sort_by_key(|entry| entry.name);
     for entry in entries {
         let default = if entry.is_default { "" } else { " (non-default)" };
@@ -223,7 +223,7 @@ fn listed_benchmarks(suite: &Suite) -> String {
 }
 
 /// Returns the command line as a user of IMB types it. `name` is the program as it stands in `words`.
-fn calling(suite: &Suite, name: &str, mut words: Vec<String>) -> String {
+fn calling(program: &Program, name: &str, mut words: Vec<String>) -> String {
     let as_imb = |word: &String| match word.strip_prefix("--") {
         Some(name) if !name.contains('=') => format!("-{}", name.replace('-', "_")),
         _ => word.clone(),
@@ -233,7 +233,7 @@ fn calling(suite: &Suite, name: &str, mut words: Vec<String>) -> String {
         words.remove(2 + at);
     }
     let options = words.iter().skip(2).map(as_imb);
-    [suite.name.to_owned()].into_iter().chain(options).collect::<Vec<_>>().join(" ")
+    [program.name.to_owned()].into_iter().chain(options).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the element type of a benchmark. IMB always swaps MPI_INT.
@@ -284,14 +284,14 @@ mod tests {
 
     #[test]
     fn the_calling_sequence_is_that_of_imb() {
-        let suite = suites::find("IMB-MPI1").unwrap();
+        let program = programs::find("IMB-MPI1").unwrap();
         for (line, name, expected) in [
             ("ombx imb IMB-MPI1 PingPong --npmin 2", "IMB-MPI1", "IMB-MPI1 PingPong -npmin 2"),
             ("ombx imb --npmin 2 mpi1 PingPong", "mpi1", "IMB-MPI1 -npmin 2 PingPong"),
             ("ombx imb --root-shift on IMB-MPI1", "IMB-MPI1", "IMB-MPI1 -root_shift on"),
         ] {
             let words = line.split(' ').map(str::to_owned).collect();
-            assert_eq!(calling(suite, name, words), expected, "{line}");
+            assert_eq!(calling(program, name, words), expected, "{line}");
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::{
         argv,
         output::{Format, GraphRequest, OutputArgs},
     },
-    commands::{help::page::Page, imb::suites},
+    commands::{help::page::Page, imb::programs},
     job::{self, Job, Work, lookup, selection},
     launch::{detection, preflight},
     output::{target, terminal},
@@ -316,7 +316,7 @@ fn unknown(registry: &Registry, name: &str) -> Error {
     if let Some(why) = uncovered(&full) {
         return Error::usage(format!("{full} is not supported: {why}"));
     }
-    let instead = if suites::find(name).is_ok() {
+    let instead = if programs::find(name).is_ok() {
         format!("it is a program of IMB: ombx imb {name}")
     } else if lookup::find(registry, name).is_ok() {
         format!("ombx run {name} measures it")

@@ -20,7 +20,7 @@ use ombx_results::render::{ImbBenchmark, ImbClass};
 use super::{
     arguments::{ImbArgs, OF_IMB, OF_THREADS, ThreadArgs},
     plan::{WINDOW, usable},
-    suites::Suite,
+    programs::Program,
 };
 use crate::arguments::argv::{self, THREADS};
 
@@ -40,15 +40,15 @@ const SHARED: [&str; 8] =
     ["list", "window-size", "mem", "thread-level", "include", "exclude", "input", "help"];
 
 /// Rejects options of other programs of IMB. `imb` is the command that has all options.
-pub(super) fn reject_of_others(imb: &Command, matches: &ArgMatches, suite: &Suite) -> Result<()> {
+pub(super) fn reject_of_others(imb: &Command, matches: &ArgMatches, program: &Program) -> Result<()> {
     for (option, _) in argv::given_options(imb, matches) {
         let long = option.get_long().unwrap_or_default();
         let name = format!("-{}", long.replace('-', "_"));
         match option.get_help_heading() {
-            Some(OF_THREADS) if !suite.has_threads() => {
+            Some(OF_THREADS) if !program.has_threads() => {
                 return Err(Error::usage(format!("{name} is an option of IMB-MT: leave it out")));
             }
-            Some(OF_IMB) if suite.has_threads() && !SHARED.contains(&long) => {
+            Some(OF_IMB) if program.has_threads() && !SHARED.contains(&long) => {
                 return Err(Error::usage(format!(
                     "{name} is not an option of IMB-MT: its sizes are -count and -datatype, its iterations -repeat and -warmup"
                 )));

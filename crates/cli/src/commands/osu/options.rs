@@ -296,9 +296,7 @@ impl Reader<'_> {
             (_, Some(OsuAccelerator::Managed)) => BufferMemory::both(Place::Managed(api)),
             (_, Some(_)) if is_collective => BufferMemory::both(Place::Device(api)),
             ([both], _) => BufferMemory::both(place(both, api, kind)),
-            ([first, second], _) => {
-                BufferMemory::of_sides(place(first, api, kind), place(second, api, kind))
-            }
+            ([first, second], _) => BufferMemory::of_sides(place(first, api, kind), place(second, api, kind)),
             _ => BufferMemory::DEFAULT,
         };
         let of_words = match api {
