@@ -286,7 +286,7 @@ fn perform(
             role::run(&run::prepare(registry, parser, matches, args, chosen()?)?)
         }
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
-        Command::Cluster(options) => ombx_cluster::run(options),
+        Command::Cluster(options) => ombx_cluster::run(options, argv::executable()?),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Check(args) => check::check(registry, parser, &args),
         Command::Osu(args) => osu::osu(registry, parser, matches, *args),

@@ -168,7 +168,7 @@ pub(crate) fn read_counters(
         let script = script::counters(&cluster.inventory.hosts[host]);
         let because = |reason: &str| Err(format!("host {name} {reason}: {}", files.error()));
         match cluster
-            .place(host)
+            .machine(host)
             .run(&script, &files, LIMIT, parallel::requested)
             .map_err(|e| e.to_string())?
         {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ombx_core::{
     fact::{Fact, HostFacts},
     result::{Level, Mark},
-    system::{clock, host::Host, node_set},
+    system::{clock, host::HostState, node_set},
     team::Place,
     unit::counted,
 };
@@ -46,7 +46,7 @@ pub(super) struct Examination {
 /// What was examined of this host alone.
 pub(super) struct ThisHost {
     pub(super) clock: clock::Facts,
-    pub(super) host: Host,
+    pub(super) host: HostState,
 }
 
 impl Examination {
@@ -280,7 +280,7 @@ mod tests {
 
     fn this_host() -> ThisHost {
         let clock = clock::Facts { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
-        ThisHost { clock, host: Host { foreign: Some(0.25), ..Host::default() } }
+        ThisHost { clock, host: HostState { foreign: Some(0.25), ..HostState::default() } }
     }
 
     fn with(findings: Vec<Finding>) -> Examination {
