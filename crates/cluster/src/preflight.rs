@@ -11,7 +11,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::ssh,
+    system::remote_shell,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -165,7 +165,7 @@ fn install_ssh_wrapper(cluster: &Cluster) -> Result<()> {
     let config = cluster.inventory.ssh_config.as_deref().filter(|_| !cluster.launches_on_hosts());
     let path = cluster.record.directory.join("ssh");
     // A program of this host is not on the others.
-    let program = if cluster.launches_on_hosts() { "ssh".into() } else { ssh::program(None) };
+    let program = if cluster.launches_on_hosts() { "ssh".into() } else { remote_shell::ssh(None) };
     fs::write(&path, script::ssh_wrapper(&program, config)).map_err(at(&path))?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(at(&path))?;
     if cluster.launches_on_hosts() && !cluster.inventory.shared {

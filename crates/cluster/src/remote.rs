@@ -14,7 +14,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::{clock::Since, file::read_found, ssh},
+    system::{clock::Since, file::read_found, remote_shell},
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -47,11 +47,12 @@ impl Machine<'_> {
                 command
             }
             Machine::Host { name, ssh_config } => {
-                let mut command = Command::new(ssh::program(None));
+                let mut command = Command::new(remote_shell::ssh(None));
                 if let Some(config) = ssh_config {
                     command.arg("-F").arg(config);
                 }
-                command.args(ssh::OPTIONS).args(ssh::ALIVE_OPTIONS).args(["--", name, line]);
+                command.args(remote_shell::OPTIONS).args(remote_shell::ALIVE_OPTIONS);
+                command.args(["--", name, line]);
                 command
             }
         }

@@ -122,8 +122,8 @@ pub mod system {
     pub mod machine;
     pub mod node_set;
     pub mod performance;
+    pub mod remote_shell;
     pub mod search_path;
-    pub mod ssh;
     pub mod watchdog;
 }
 

@@ -24,7 +24,7 @@ use ombx_core::{
     benchmark::{Benchmark, Case, Method, Metric, Parameter, ParameterValue},
     error::{Error, Result},
     measure::{plan::Plan as Choices, session::Session},
-    system::host_name::check_host,
+    system::{host_name::check_host, remote_shell::RemoteShell},
     unit::{Bytes, digits, parse_duration},
 };
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ use self::{
     phase::Storage,
 };
 use crate::{
-    control::{Channel, Execution, MAX_PIPELINE_MESSAGE, RemoteShell, process::MemberEnd},
+    control::{Channel, Execution, MAX_PIPELINE_MESSAGE, process::MemberEnd},
     socket::{address_towards, is_here},
     transport::{CONGESTION, SOCKET_BUFFER, socket_options},
 };
@@ -355,7 +355,7 @@ impl Hosts {
     fn parse(text: &str) -> Result<Hosts> {
         let names = text.split(',').filter(|name| !name.is_empty());
         let names = names.map(|name| check_host(name).map(str::to_owned)).collect::<Result<_>>()?;
-        Ok(Hosts { names, shell: RemoteShell::ssh(&[]) })
+        Ok(Hosts { names, shell: RemoteShell::ssh(None, &[]) })
     }
 
     /// Reaches other hosts by another program.

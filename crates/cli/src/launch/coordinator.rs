@@ -20,15 +20,12 @@ use std::{
 use ombx_core::{
     codec,
     error::{Error, Kind, Result},
-    system::{clock::Since, environment::hostname},
+    system::{clock::Since, environment::hostname, remote_shell::RemoteShell},
     unit::Rank,
 };
 use ombx_sockets::{
     Coordinator, Token,
-    control::{
-        RemoteShell,
-        process::{self, ProcessGroup, Started},
-    },
+    control::process::{self, ProcessGroup, Started},
     session::{Reach, SessionEvent, listen},
     socket::{self, address_towards},
 };
@@ -116,7 +113,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
 
 /// Starts one rank and sends its invitation.
 fn start(job: &Job, placement: &Placement, invitation: &Invitation) -> Result<Started> {
-    let shell = RemoteShell::ssh(&job.start.launcher_arg);
+    let shell = RemoteShell::ssh(None, &job.start.launcher_arg);
     let remote = placement.host.as_deref().map(|host| (&shell, host));
     let mut command = process::command(remote, "worker", &[])?;
     command.stdout(if invitation.rank == 0 { Stdio::inherit() } else { Stdio::null() });

@@ -5,10 +5,9 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
     fs::File,
     io::{self, Read, Seek},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, ExitStatus, Stdio},
     thread,
     time::Duration,
 };
@@ -22,6 +21,7 @@ use ombx_core::{
         host_name::check_host,
         limits::{is_limit, start_error},
         node_set,
+        remote_shell::RemoteShell,
     },
     unit,
 };
@@ -218,12 +218,12 @@ const LONGEST: u64 = 1 << 16;
 
 /// Reaches all hosts at the same time. Returns the own name of each host that says it, by the name that the user gave.
 ///
-/// `shell` is a program with its arguments, which is called as rsh is: with a host and a command. A host has this `limit` to answer.
+/// A host has this `limit` to answer.
 ///
 /// # Errors
 /// Names every host that cannot be reached, with the words of the remote shell.
 pub(super) fn reach(
-    shell: &[OsString],
+    shell: &RemoteShell,
     hosts: &[String],
     limit: Duration,
 ) -> Result<BTreeMap<String, String>> {
@@ -289,13 +289,12 @@ struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    fn start(shell: &[OsString], host: &'a str) -> io::Result<Attempt<'a>> {
+    fn start(shell: &RemoteShell, host: &'a str) -> io::Result<Attempt<'a>> {
         let file = || memfd_create("ombx-reach", MemfdFlags::CLOEXEC).map(File::from);
         let (stdout, stderr) = (file()?, file()?);
-        let program = shell.first().ok_or(io::ErrorKind::NotFound)?;
-        let mut command = Command::new(program);
-        command.args(&shell[1..]).arg(host).arg(LINE).stdin(Stdio::null());
-        let child = command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).spawn()?;
+        let mut command = shell.command(host, LINE);
+        let child =
+            command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).spawn()?;
         Ok(Attempt { host, child, stdout, stderr, since: Since::now() })
     }
 
@@ -325,7 +324,7 @@ fn last_line(file: &mut File) -> Option<String> {
 }
 
 /// Describes failures. Hosts of which the remote shell says the same, apart from their name, share its words.
-fn message(shell: &[OsString], all: usize, failures: &[(&str, String)]) -> String {
+fn message(shell: &RemoteShell, all: usize, failures: &[(&str, String)]) -> String {
     let mut groups: Vec<(String, Vec<&str>, &str)> = Vec::new();
     for (host, words) in failures {
         let name = host.rsplit('@').next().unwrap_or_default();
@@ -340,7 +339,7 @@ fn message(shell: &[OsString], all: usize, failures: &[(&str, String)]) -> Strin
         .map(|(_, hosts, words)| format!("{}: {words}", node_set::fold(hosts.iter().copied())))
         .collect();
     let of = if all > 1 { format!("{} of {all} hosts: ", failures.len()) } else { String::new() };
-    let program = shell.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+    let program = shell.program();
     let first = failures.first().map_or("", |(host, _)| host);
     format!("cannot reach {of}{}. Check `{program} {first} true`", texts.join("; "))
 }
@@ -431,8 +430,8 @@ mod tests {
     }
 
     /// Returns a remote shell that is a script with the host in `$1`.
-    fn shell(script: &str) -> Vec<OsString> {
-        ["sh", "-c", script, "shell"].map(OsString::from).to_vec()
+    fn shell(script: &str) -> RemoteShell {
+        RemoteShell::new("sh", ["-c", script, "shell"])
     }
 
     fn hosts(names: &[&str]) -> Vec<String> {
@@ -493,11 +492,11 @@ mod tests {
 
     #[test]
     fn a_shell_that_cannot_start_or_says_nothing_is_an_error() {
-        let error = |shell: &[OsString]| reach(shell, &hosts(&["n01"]), REACH_LIMIT).unwrap_err().to_string();
+        let error =
+            |shell: &RemoteShell| reach(shell, &hosts(&["n01"]), REACH_LIMIT).unwrap_err().to_string();
         let directory = tempfile::tempdir().unwrap();
-        assert!(
-            error(&[directory.path().join("ssh").into()]).contains("n01: cannot start its remote shell: ")
-        );
+        let absent = RemoteShell::new(directory.path().join("ssh"), [""; 0]);
+        assert!(error(&absent).contains("n01: cannot start its remote shell: "));
         assert!(
             error(&shell("exit 3")).contains("n01: its remote shell failed without a word (exit status: 3)")
         );

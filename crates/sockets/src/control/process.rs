@@ -2,7 +2,6 @@
 
 use std::{
     env,
-    ffi::OsString,
     fmt,
     io::{self, Write},
     os::{
@@ -19,7 +18,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::{limits::start_error, search_path, ssh},
+    system::{limits::start_error, remote_shell::RemoteShell},
 };
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -308,38 +307,6 @@ fn wait(name: String, child: &Mutex<Option<Child>>) -> MemberEnd {
     MemberEnd { name, pid, status }
 }
 
-/// A program that runs a command on another host. The first words of its command line come before the host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RemoteShell(Vec<OsString>);
-
-impl RemoteShell {
-    /// Returns ssh with further options. The environment variable `OMBX_SSH` replaces the program.
-    pub fn ssh(options: &[String]) -> RemoteShell {
-        RemoteShell(ssh::words(None, options))
-    }
-
-    /// Reads a program and its arguments, separated by blanks. It is called as rsh is: `PROGRAM ARGUMENT.. HOST COMMAND`.
-    ///
-    /// # Errors
-    /// Usage error if this host has no such program.
-    pub fn parse(text: &str) -> Result<RemoteShell> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let program = *words.first().ok_or_else(|| Error::usage("--remote-shell names no program"))?;
-        if !search_path::has(program) {
-            return Err(Error::usage(format!("--remote-shell {program}: this host has no such program")));
-        }
-        Ok(RemoteShell(words.into_iter().map(OsString::from).collect()))
-    }
-
-    /// Returns the command that runs a line of shell on a host.
-    pub(crate) fn command(&self, host: &str, line: &str) -> Command {
-        let mut words = self.0.iter();
-        let mut command = Command::new(words.next().map_or("ssh".as_ref(), OsString::as_os_str));
-        command.args(words).arg(host).arg(line);
-        command
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
@@ -354,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_remote_shell_gets_whole_words_and_no_secret() {
-        let shell = RemoteShell::ssh(&[]);
+        let shell = RemoteShell::ssh(None, &[]);
         let command = command(Some((&shell, "n02")), "pipeline-process", &["node 1"]).unwrap();
         let last = command.get_args().last().unwrap().to_string_lossy();
         assert!(last.starts_with("exec '/") && last.ends_with("' pipeline-process 'node 1'"), "{last}");
@@ -393,34 +360,5 @@ mod tests {
         let child = group.members[0].child.lock().unwrap().as_mut().unwrap().try_wait().unwrap();
         assert_eq!(child.unwrap().signal(), Some(9));
         assert!(events.try_recv().is_err(), "an end that was asked for was reported");
-    }
-}
-
-#[cfg(test)]
-mod remote_shell_tests {
-    use super::*;
-
-    fn words(shell: &RemoteShell) -> Vec<String> {
-        let command = shell.command("n02", "exec 'x' 'y z'");
-        let all = [command.get_program()].into_iter().chain(command.get_args());
-        all.map(|word| word.to_string_lossy().into_owned()).collect()
-    }
-
-    #[test]
-    fn a_bare_shell_gets_its_own_arguments_the_host_and_one_line() {
-        let shell = RemoteShell::parse(" sh  -l me ").unwrap();
-        assert_eq!(words(&shell), ["sh", "-l", "me", "n02", "exec 'x' 'y z'"]);
-        let directory = ombx_testkit::Directory::new("shell");
-        let absent = directory.path().join("rsh").display().to_string();
-        for text in ["", "  ", &absent, &format!("{absent} -l me")] {
-            assert!(RemoteShell::parse(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn ssh_gets_its_options_before_a_separator() {
-        let words = words(&RemoteShell::ssh(&["-p".into(), "22".into()]));
-        let [.., p, port, separator, host, _] = words.as_slice() else { panic!("{words:?}") };
-        assert_eq!([&**p, port, separator, host], ["-p", "22", "--", "n02"]);
     }
 }
