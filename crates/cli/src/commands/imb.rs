@@ -144,7 +144,7 @@ pub(crate) fn prepare(
             .unwrap_or_default(),
         sizes: (args.msglen.is_none() && args.msgsize.is_empty())
             .then(|| [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0))),
-        types: [args.types.moved(), args.types.reduced()],
+        types: [args.types.data_type, args.types.red_data_type],
         groups: args.multi,
         ranks,
         matrix: args.map,
@@ -240,8 +240,8 @@ fn calling(program: &Program, name: &str, mut words: Vec<String>) -> String {
 fn element(args: &TypeArgs, bench: &Benchmark) -> ElementType {
     match bench.parameter(ElementType::PARAMETER.name) {
         _ if bench.name == "rma.cas_latency" => ElementType::Int32,
-        Some(parameter) if parameter.default == Some(ElementType::Byte.name()) => args.moved(),
-        Some(_) => args.reduced(),
+        Some(parameter) if parameter.default == Some(ElementType::Byte.name()) => args.data_type,
+        Some(_) => args.red_data_type,
         None => ElementType::Byte,
     }
 }
@@ -269,7 +269,7 @@ fn type_notes<'b>(
     let named = |is: &dyn Fn(&Benchmark) -> bool| {
         selection::each_once(sized.iter().filter(|(_, bench)| is(bench)).map(|(name, _)| *name))
     };
-    let of_bytes = named(&|bench| args.moved() != ElementType::Byte && !bench.has(ElementType::PARAMETER));
+    let of_bytes = named(&|bench| args.data_type != ElementType::Byte && !bench.has(ElementType::PARAMETER));
     let contiguous = named(&|bench| args.stride(1).is_some() && stride(args, bench).is_none());
     let notes = [("-data_type", of_bytes, "bytes"), ("-contig_type", contiguous, "contiguous")];
     let notes = notes.into_iter().filter(|(_, names, _)| !names.is_empty());

@@ -14,7 +14,7 @@ use ombx_core::{
 
 /// Returns the items, each once, in the order in which they are first.
 pub(crate) fn each_once<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
-    each_once_by(items, T::eq)
+    each_once_by(items, |one, other| one == other)
 }
 
 /// Returns the items, each once, as [`each_once`] does. `is_same` tells which items are one.

@@ -325,15 +325,15 @@ const BARRIERS: [(&str, &str, bool); 3] =
 
 #[derive(Debug, Args)]
 pub(crate) struct TypeArgs {
-    /// Element type of messages of benchmarks that move data [default: byte]
-    #[arg(long, value_name = "TYPE", value_parser = some_of(&ELEMENT_TYPES), ignore_case = true, help_heading = OF_IMB)]
-    pub(crate) data_type: Option<ElementType>,
-    /// Element type of reductions and accumulates [default: float]
-    #[arg(long, value_name = "TYPE", value_parser = some_of(&ELEMENT_TYPES[1..]), ignore_case = true, help_heading = OF_IMB)]
-    pub(crate) red_data_type: Option<ElementType>,
-    /// Datatype of messages of benchmarks that move data [default: base]
-    #[arg(long, value_name = "KIND", value_parser = some_of(&CONTIG_TYPES), ignore_case = true, help_heading = OF_IMB)]
-    pub(crate) contig_type: Option<u64>,
+    /// Element type of messages of benchmarks that move data
+    #[arg(long, value_name = "TYPE", default_value = "byte", value_parser = some_of(&ELEMENT_TYPES), ignore_case = true, help_heading = OF_IMB)]
+    pub(in crate::commands::imb) data_type: ElementType,
+    /// Element type of reductions and accumulates
+    #[arg(long, value_name = "TYPE", default_value = "float", value_parser = some_of(&ELEMENT_TYPES[1..]), ignore_case = true, help_heading = OF_IMB)]
+    pub(in crate::commands::imb) red_data_type: ElementType,
+    /// Datatype of messages of benchmarks that move data
+    #[arg(long, value_name = "KIND", default_value = "base", value_parser = some_of(&CONTIG_TYPES), ignore_case = true, help_heading = OF_IMB)]
+    contig_type: u64,
 }
 
 /// Element types of messages that are moved. All but the first are those of reductions and accumulates.
@@ -354,19 +354,9 @@ const CONTIG_TYPES: [(&str, &str, u64); 4] = [
 ];
 
 impl TypeArgs {
-    /// Returns the element type of messages that are moved.
-    pub(in crate::commands::imb) fn moved(&self) -> ElementType {
-        self.data_type.unwrap_or(ElementType::Byte)
-    }
-
-    /// Returns the element type of reductions and accumulates.
-    pub(in crate::commands::imb) fn reduced(&self) -> ElementType {
-        self.red_data_type.unwrap_or(ElementType::Float)
-    }
-
     /// Returns the bytes from one element of this width to the next, if elements are in a derived datatype.
     pub(in crate::commands::imb) fn stride(&self, width: u64) -> Option<u64> {
-        self.contig_type.filter(|elements| *elements > 0).map(|elements| elements * width)
+        (self.contig_type > 0).then_some(self.contig_type * width)
     }
 }
 
