@@ -228,11 +228,10 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
         Spin::On => WaitMode::Spin,
         Spin::Off => WaitMode::Sleep,
     };
-    let hosts = Hosts::parse(given(&HOSTS))?;
-    let hosts = match choices.text(&REMOTE_SHELL) {
-        Some(shell) => hosts.reached_by(RemoteShell::parse(shell)?),
-        None => hosts,
-    };
+    let mut hosts = Hosts::parse(given(&HOSTS))?;
+    if let Some(shell) = choices.text(&REMOTE_SHELL) {
+        hosts.shell = RemoteShell::parse(shell)?;
+    }
     shape.check(hosts.local(nodes), workers)?;
     let cpus = WorkerCpus::parse(given(&WORKER_CPUS))?;
     if hosts.local(nodes) > 0 {
@@ -356,11 +355,6 @@ impl Hosts {
         let names = text.split(',').filter(|name| !name.is_empty());
         let names = names.map(|name| check_host(name).map(str::to_owned)).collect::<Result<_>>()?;
         Ok(Hosts { names, shell: RemoteShell::ssh(None, &[]) })
-    }
-
-    /// Reaches other hosts by another program.
-    fn reached_by(self, shell: RemoteShell) -> Hosts {
-        Hosts { shell, ..self }
     }
 
     /// Returns the host of a node; `None` for this host.
