@@ -26,7 +26,7 @@ use crate::{
         argv,
         output::{Format, OutputArgs},
     },
-    job::{self, Job, Work, selection},
+    job::{Job, selection},
     launch::{detection, preflight},
     output::terminal,
     role,
@@ -128,8 +128,6 @@ pub(crate) fn prepare(
             plan::parts(&args, *choice, table, &sizes, ranks)?
         });
     }
-    selection::check_ranks(ranks, &parts)?;
-    let extent = job::extent(&args.start, &args.role, &parts, ranks_or_default)?;
     let shown = ImbProgram {
         name: program.name,
         part: program.part,
@@ -150,11 +148,10 @@ pub(crate) fn prepare(
         matrix: args.map,
         benchmarks,
     };
-    let output =
-        OutputArgs { imb: Some(shown), ..OutputArgs::from_format(Format::Imb, args.file) }.settled()?;
+    let output = OutputArgs { imb: Some(shown), ..OutputArgs::from_format(Format::Imb, args.file) };
     let read = [("the file of -msglen", args.msglen), ("the file of -input", args.input)];
     let read_from = read.into_iter().filter_map(|(what, path)| Some((what, path?))).collect();
-    let job = Job::one_launch(args.start, output, args.role, Work::Benchmarks(parts), extent);
+    let job = Job::one_launch(args.start, output, args.role, parts, ranks, ranks_or_default)?;
     Ok((Job { read_from, ..job }, notes))
 }
 

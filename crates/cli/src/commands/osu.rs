@@ -20,7 +20,7 @@ use crate::{
         output::{Format, GraphRequest, OutputArgs},
     },
     commands::{help::page::Page, imb::programs},
-    job::{self, Job, Work, lookup, selection},
+    job::{Job, lookup, selection},
     launch::{detection, preflight},
     output::{target, terminal},
     role,
@@ -89,12 +89,10 @@ pub(crate) fn prepare(
         return Err(Error::usage(format!("-k {root} is not a rank: -n {ranks} gives ranks 0 to {last}")));
     }
     let parts = vec![Part { choices: vec![program.choice], plan }];
-    let extent = job::extent(&args.start, &args.role, &parts, ranks)?;
-    selection::check_ranks(args.start.ranks, &parts)?;
     let graphs = graphs(&args, program)?;
     let output = OutputArgs { osu: Some(columns), graphs, ..OutputArgs::from_format(Format::Osu, args.file) };
-    let output = output.settled()?;
-    Ok((Job::one_launch(args.start, output, args.role, Work::Benchmarks(parts), extent), notes))
+    let known = args.start.ranks;
+    Ok((Job::one_launch(args.start, output, args.role, parts, known, ranks)?, notes))
 }
 
 /// Returns the figures that `-G` asks for. None of their files may be the result file.
