@@ -332,8 +332,8 @@ fn is_plain(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|file| file.is_file())
 }
 
-/// Returns the files of a directory whose names end like those of result files, sorted.
-fn of_directory(directory: &Path) -> Vec<PathBuf> {
+/// Returns the files of a directory whose names end like those of result files, sorted. Another user may have put links and pipes there.
+pub(crate) fn of_directory(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> =
         entries.filter(|path| file::is_named_as_result(path) && is_plain(path)).collect();

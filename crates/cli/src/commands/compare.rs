@@ -1,7 +1,6 @@
 //! `ombx compare`: compares two sets of result files case by case, and fails as a gate in CI with `--fail-on`.
 
 use std::{
-    fs,
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -13,7 +12,6 @@ use ombx_core::{
 };
 use ombx_results::{
     compare::{CaseComparison, Comparison, Settings, Side, SideResults, Verdict},
-    file::is_named_as_result,
     number::Units,
     render::{
         compare as render,
@@ -28,7 +26,7 @@ use crate::{
         renderers, target,
         terminal::{self, is_closed, reason},
     },
-    result_file::KnownRuns,
+    result_file::{KnownRuns, of_directory},
 };
 
 /// Name of the words on the command line.
@@ -251,11 +249,7 @@ fn expand(name: &str) -> Result<Vec<PathBuf>> {
     let path = Path::new(name);
     let none = |what: &str| Err(Error::storage(format!("{name}: {what}")));
     if path.is_dir() {
-        let escaped = PathBuf::from(glob::Pattern::escape(name)).join("*");
-        // Another user may have put links and pipes there.
-        let is_plain = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|file| file.is_file());
-        let mut found = matches(&escaped.to_string_lossy())?;
-        found.retain(|path| is_named_as_result(path) && is_plain(path));
+        let found = of_directory(path);
         return if found.is_empty() { none("the directory has no *.jsonl files") } else { Ok(found) };
     }
     if !path.exists() && name.contains(',') {
@@ -263,15 +257,11 @@ fn expand(name: &str) -> Result<Vec<PathBuf>> {
         return Ok(parts.collect::<Result<Vec<_>>>()?.concat());
     }
     if !path.exists() && name.contains(['*', '?', '[']) {
-        let found = matches(name)?;
+        let paths = glob::glob(name).map_err(|e| Error::usage(format!("{name}: {e}")))?;
+        let found: Vec<PathBuf> = paths.flatten().collect();
         return if found.is_empty() { none("no file matches") } else { Ok(found) };
     }
     Ok(vec![path.to_owned()])
-}
-
-fn matches(pattern: &str) -> Result<Vec<PathBuf>> {
-    let paths = glob::glob(pattern).map_err(|e| Error::usage(format!("{pattern}: {e}")))?;
-    Ok(paths.filter_map(std::result::Result::ok).collect())
 }
 
 /// Returns the exit code of a gate, and what it counts.

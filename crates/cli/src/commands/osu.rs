@@ -169,11 +169,11 @@ pub(crate) struct Program {
 impl Program {
     /// Finds a program by its name, with or without `osu_`.
     pub(crate) fn find(registry: &Registry, name: &str) -> Result<Program> {
-        let full = if name.starts_with("osu_") { name.to_owned() } else { format!("osu_{name}") };
+        let full = if name.starts_with(PREFIX) { name.to_owned() } else { format!("{PREFIX}{name}") };
         let mut all =
             registry.all().iter().flat_map(|bench| bench.osu_names().map(move |osu| (*bench, *osu)));
         let Some((bench, osu)) = all.find(|(_, osu)| osu.name == full) else {
-            return Err(unknown(registry, name));
+            return Err(unknown(registry, name, &full));
         };
         Ok(Program::new(bench, osu))
     }
@@ -308,17 +308,16 @@ fn uncovered(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the error about a name that is no program.
-fn unknown(registry: &Registry, name: &str) -> Error {
-    let full = if name.starts_with(PREFIX) { name.to_owned() } else { format!("{PREFIX}{name}") };
-    if let Some(why) = uncovered(&full) {
+/// Returns the error about a name that is no program. `full` begins with [`PREFIX`].
+fn unknown(registry: &Registry, name: &str, full: &str) -> Error {
+    if let Some(why) = uncovered(full) {
         return Error::usage(format!("{full} is not supported: {why}"));
     }
     let instead = if programs::find(name).is_ok() {
         format!("it is a program of IMB: ombx imb {name}")
     } else if lookup::find(registry, name).is_ok() {
         format!("ombx run {name} measures it")
-    } else if let Some(known) = nearest(registry, &full) {
+    } else if let Some(known) = nearest(registry, full) {
         format!("did you mean {known}?")
     } else {
         "ombx osu lists them".to_owned()
