@@ -286,11 +286,11 @@ fn perform(
             role::run(&run::prepare(registry, parser, matches, args, chosen()?)?)
         }
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
-        Command::Cluster(options) => ombx_cluster::run(options),
+        Command::Cluster(options) => ombx_cluster::run(options, argv::executable()?),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Check(args) => check::check(registry, parser, &args),
-        Command::Osu(args) => osu::osu(registry, parser, *args),
-        Command::Imb(args) => imb::imb(registry, parser, *args),
+        Command::Osu(args) => osu::osu(registry, parser, matches, *args),
+        Command::Imb(args) => imb::imb(registry, parser, matches, *args),
         Command::Show(args) => show::show(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Ab(args) => ab::ab(registry, parser, matches, *args, chosen()?),
@@ -361,7 +361,7 @@ fn instead(
             format!("list {word}")
         } else if osu::Program::find(registry, word).is_ok() && word.starts_with("osu_") {
             format!("osu {word}")
-        } else if imb::suites::find(word).is_ok() {
+        } else if imb::programs::find(word).is_ok() {
             format!("imb {word}")
         } else if is_suite(word) || lookup::find(registry, word).is_ok() {
             format!("run {word}")

@@ -57,13 +57,13 @@ fn prepare(command: Command, matches: &clap::ArgMatches) -> Result<()> {
         Command::Links(args) => links::prepare(registry, *args)?,
         Command::Osu(args) => {
             let Some(name) = args.name.clone() else { return Ok(()) };
-            osu::prepare(*args, &osu::Program::find(registry, &name)?)?.0
+            osu::prepare(matches, *args, &osu::Program::find(registry, &name)?)?.0
         }
         Command::Imb(args) => {
             // The options may name files.
             let files = args.msglen.is_some() || args.input.is_some();
             let Some(name) = args.name.clone().filter(|_| !files) else { return Ok(()) };
-            imb::prepare(registry, *args, imb::suites::find(&name)?)?.0
+            imb::prepare(registry, parser, matches, *args, imb::programs::find(&name)?)?.0
         }
         _ => return Ok(()),
     };

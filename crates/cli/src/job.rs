@@ -48,24 +48,20 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Returns a job of one launch, which neither reads files nor is compared with earlier runs.
+    /// Returns the job of a program of another suite, which has one launch, after finding what contradicts. `known` is the number of ranks
+    /// that the user or a launcher has chosen, `ranks` the one to start.
     pub(crate) fn one_launch(
         start: StartArgs,
         output: OutputArgs,
         role: Role,
-        work: Work,
-        extent: Extent,
-    ) -> Job {
-        Job {
-            start,
-            output,
-            role,
-            work,
-            extent,
-            launches: Launches::ONE,
-            read_from: Vec::new(),
-            against: None,
-        }
+        parts: Vec<Part>,
+        known: Option<u32>,
+        ranks: u32,
+    ) -> Result<Job> {
+        selection::check_ranks(known, &parts)?;
+        let extent = extent(&start, &role, &parts, ranks)?;
+        let (output, work, launches) = (output.settled()?, Work::Benchmarks(parts), Launches::ONE);
+        Ok(Job { start, output, role, work, extent, launches, read_from: Vec::new(), against: None })
     }
 
     /// Returns the value of a parameter that the user chose.

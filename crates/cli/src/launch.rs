@@ -26,7 +26,7 @@ use std::{ffi::OsString, process::Command, time::Duration};
 use ombx_core::{
     benchmark::Medium,
     error::{Error, Exit, Result},
-    system::{clock::Since, file::standard_input_again, host, ssh},
+    system::{clock::Since, file::standard_input_again, host, remote_shell},
     team::Place,
 };
 use ombx_results::file::Launched;
@@ -124,7 +124,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             command.env("MPIEXEC_TIMEOUT", late.to_string());
             // Ranks over sockets and pipelines reach other hosts through this program.
             if let Some(ssh) = &job.start.ssh {
-                command.env(ssh::VARIABLE, ssh);
+                command.env(remote_shell::VARIABLE, ssh);
             }
             #[cfg(feature = "io")]
             files.name(&mut command);

@@ -35,7 +35,6 @@ mod private_file;
 mod rank;
 mod result_file;
 mod role;
-mod search_path;
 mod stderr;
 mod suite;
 

@@ -323,7 +323,7 @@ pub(crate) fn earlier_runs(path: &Path, below: Vec<PathBuf>) -> Result<EarlierRu
     let known: Vec<PathBuf> =
         below.into_iter().filter(|file| !files.contains(file) && is_plain(file)).collect();
     files.extend(known);
-    files.iter().try_for_each(|file| add_found(&mut earlier, file))?;
+    files.iter().try_for_each(|file| add(&mut earlier, file, found_records(file)?))?;
     Ok(earlier)
 }
 
@@ -332,17 +332,13 @@ fn is_plain(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|file| file.is_file())
 }
 
-/// Returns the files of a directory whose names end like those of result files, sorted.
-fn of_directory(directory: &Path) -> Vec<PathBuf> {
+/// Returns the files of a directory whose names end like those of result files, sorted. Another user may have put links and pipes there.
+pub(crate) fn of_directory(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> =
         entries.filter(|path| file::is_named_as_result(path) && is_plain(path)).collect();
     files.sort();
     files
-}
-
-fn add_found(earlier: &mut EarlierRuns, path: &Path) -> Result<()> {
-    add(earlier, path, found_records(path)?)
 }
 
 fn add(earlier: &mut EarlierRuns, path: &Path, mut records: Records<impl BufRead>) -> Result<()> {

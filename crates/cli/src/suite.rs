@@ -53,13 +53,8 @@ pub(crate) struct Resolved {
 impl Resolved {
     /// Returns the benchmarks of all entries, each once.
     pub(crate) fn benchmarks(&self) -> Vec<&'static Benchmark> {
-        let mut found: Vec<&'static Benchmark> = Vec::new();
-        for choice in self.parts.iter().flat_map(|(_, part)| &part.choices) {
-            if found.iter().all(|bench| bench.name != choice.bench.name) {
-                found.push(choice.bench);
-            }
-        }
-        found
+        let choices = self.parts.iter().flat_map(|(_, part)| &part.choices);
+        selection::each_once_by(choices.map(|choice| choice.bench), |one, other| one.name == other.name)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     parallel,
     plan::{self, Job, Pairs, Stage},
     preflight,
-    record::{self, Ending, FinishedJob, Record},
+    record::{self, Ending, FinishedJob, RunDirectory},
     script, summary,
 };
 
@@ -128,18 +128,18 @@ impl Campaign {
     }
 
     /// Creates the directory of the run, or finds that of the run to resume.
-    fn record(&self, plan: &Value) -> Result<Record> {
+    fn record(&self, plan: &Value) -> Result<RunDirectory> {
         let runs = self.options.runs.clone().unwrap_or_else(|| "runs".into());
         if self.options.dry_run {
             let runs = std::path::absolute(&runs).unwrap_or(runs);
-            return Ok(Record { id: "ID".into(), directory: runs.join("ID") });
+            return Ok(RunDirectory { id: "ID".into(), directory: runs.join("ID") });
         }
-        match self.options.resume.then(|| Record::latest(&runs, plan)).flatten() {
+        match self.options.resume.then(|| RunDirectory::latest(&runs, plan)).flatten() {
             Some(record) => {
                 record::print_line(format_args!("Resuming {}", record.directory.display()));
                 Ok(record)
             }
-            None => Record::create(&runs),
+            None => RunDirectory::create(&runs),
         }
     }
 }

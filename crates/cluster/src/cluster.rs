@@ -11,9 +11,9 @@ use ombx_core::unit::parse_duration;
 use crate::{
     inventory::{Inventory, LaunchSite},
     plan::{self, Job},
-    preflight::Facts,
-    record::Record,
-    remote::{Place, output_of},
+    preflight::PreflightFacts,
+    record::RunDirectory,
+    remote::{Machine, output_of},
 };
 
 /// Time between the limit of ombx and that of its launch.
@@ -39,9 +39,9 @@ pub(crate) struct Cluster {
     pub(crate) binary: PathBuf,
     /// Path of ombx on the hosts.
     pub(crate) remote_binary: PathBuf,
-    pub(crate) record: Record,
+    pub(crate) record: RunDirectory,
     /// Facts about each host; empty before preflight.
-    pub(crate) facts: Vec<Facts>,
+    pub(crate) facts: Vec<PreflightFacts>,
 }
 
 impl Launcher {
@@ -67,11 +67,11 @@ impl Cluster {
     }
 
     /// Returns where scripts for a host run.
-    pub(crate) fn place(&self, host: usize) -> Place<'_> {
+    pub(crate) fn machine(&self, host: usize) -> Machine<'_> {
         if self.is_local() {
-            Place::Here
+            Machine::Here
         } else {
-            Place::Host { name: self.host_name(host), ssh_config: self.inventory.ssh_config.as_deref() }
+            Machine::Host { name: self.host_name(host), ssh_config: self.inventory.ssh_config.as_deref() }
         }
     }
 

@@ -6,7 +6,7 @@ use ombx_core::{
     error::{Error, Result},
     result::{Measurement, Outcome, Run},
 };
-use ombx_results::verdict::{self, ALONE, Conclusion, Groups, Hosts, LinkSweep, RETEST, Verdict};
+use ombx_results::verdict::{self, ALONE, Conclusion, HostGroups, Hosts, LinkSweep, RETEST, Verdict};
 
 use crate::{
     cluster::Cluster,
@@ -40,7 +40,7 @@ pub(crate) fn judge_pairs(cluster: &Cluster, finished: &[FinishedJob]) -> (Verdi
         for run in cluster.record.runs(job) {
             if sweep.hosts.ranks() == 0 {
                 sweep = LinkSweep::of_run(&run.run);
-                hosts = hosts.grouped(&Groups::of_plan(&run.run.plan));
+                hosts = hosts.grouped(&HostGroups::of_plan(&run.run.plan));
                 sweep.hosts = hosts.clone();
             }
             for mut row in run.each_row().map(Cow::into_owned) {
@@ -168,7 +168,7 @@ pub(crate) fn read_counters(
         let script = script::counters(&cluster.inventory.hosts[host]);
         let because = |reason: &str| Err(format!("host {name} {reason}: {}", files.error()));
         match cluster
-            .place(host)
+            .machine(host)
             .run(&script, &files, LIMIT, parallel::requested)
             .map_err(|e| e.to_string())?
         {

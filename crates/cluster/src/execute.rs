@@ -5,7 +5,7 @@ pub(crate) mod scheduler;
 use std::{env, fs, path::Path, time::Duration};
 
 use ombx_core::{
-    error::Result,
+    error::{Exit, Result},
     system::{clock::Since, environment::timestamp},
 };
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::{
     parallel,
     plan::Job,
     record::{self, Ending},
-    remote::{Ended, Place, ScriptFiles, at},
+    remote::{Ended, Machine, ScriptFiles, at},
     script::{self, seconds},
 };
 
@@ -79,15 +79,15 @@ pub(crate) fn run(cluster: &Cluster, job: &Job) -> Result<Ending> {
 /// Starts ombx where launchers run, or submits the job to a scheduler, and waits for its end.
 fn launch(cluster: &Cluster, job: &Job, files: &ScriptFiles) -> Result<Ended> {
     let script = script::job(&cluster.inventory, &cluster.mark(job), &command_line(cluster, job));
-    let place = match cluster.launcher {
+    let machine = match cluster.launcher {
         Launcher::Slurm if env::var_os("SLURM_JOB_ID").is_none() => {
             return scheduler::run(cluster, job, &script, files);
         }
         Launcher::Script { .. } => return scheduler::run(cluster, job, &script, files),
-        Launcher::Mpiexec if cluster.launches_on_hosts() => cluster.place(job.hosts[0]),
-        _ => Place::Here,
+        Launcher::Mpiexec if cluster.launches_on_hosts() => cluster.machine(job.hosts[0]),
+        _ => Machine::Here,
     };
-    place.run(&script, files, cluster.launch_limit(job), parallel::requested)
+    machine.run(&script, files, cluster.launch_limit(job), parallel::requested)
 }
 
 /// Decides how a launch ended. It is complete if the result file is complete, even if hosts failed afterwards.
@@ -100,8 +100,8 @@ fn judge(
     after: &[Read],
 ) -> Ending {
     let how = match ended {
-        Ended::Code(exit_code @ (0 | 4 | 5)) if record::is_complete(&files.stdout) => {
-            return Ending::Complete { exit_code: *exit_code };
+        Ended::Code(code) if has_rows(*code) && record::is_complete(&files.stdout) => {
+            return Ending::Complete { exit_code: *code };
         }
         Ended::Code(code) => format!("ombx ended with exit code {code}"),
         Ended::Killed => "the launcher was killed".to_owned(),
@@ -120,6 +120,11 @@ fn judge(
     }
     reasons.retain(|reason| !reason.is_empty());
     Ending::Failed { reason: reasons.join("; ") }
+}
+
+/// Returns whether ombx has measured all rows, of which some may be wrong, if it ended so.
+fn has_rows(code: i32) -> bool {
+    matches!(Exit::from_code(code), Some(Exit::Success | Exit::Incomplete | Exit::WrongData))
 }
 
 /// Returns the part of `job.json` about the hosts.
@@ -151,16 +156,16 @@ fn sweep(cluster: &Cluster, job: &Job, directory: &Path) -> Vec<Option<u64>> {
     let script = script::sweep(&cluster.mark(job));
     let files = |name: &str| ScriptFiles::named(directory, &format!("{name}.sweep"));
     if !cluster.is_local() && !cluster.launches_on_hosts() {
-        sweep_place(Place::Here, &script, &files("launcher"));
+        sweep_machine(Machine::Here, &script, &files("launcher"));
     }
     parallel::map(job.hosts.iter().copied(), |host| {
-        sweep_place(cluster.place(host), &script, &files(cluster.host_name(host)))
+        sweep_machine(cluster.machine(host), &script, &files(cluster.host_name(host)))
     })
 }
 
-/// Ends the processes at one place and returns how many there were.
-fn sweep_place(place: Place<'_>, script: &str, files: &ScriptFiles) -> Option<u64> {
-    let ended = place.run(script, files, SWEEP_LIMIT, parallel::ignored);
+/// Ends the processes on one machine and returns how many there were.
+fn sweep_machine(machine: Machine<'_>, script: &str, files: &ScriptFiles) -> Option<u64> {
+    let ended = machine.run(script, files, SWEEP_LIMIT, parallel::ignored);
     let count = files.text().lines().find_map(|line| line.strip_prefix("swept ")?.parse().ok());
     count.filter(|_| matches!(ended, Ok(Ended::Code(0))))
 }

@@ -39,19 +39,18 @@ mod remote;
 mod script;
 mod summary;
 
-use ombx_core::error::{Error, Result};
+use std::path::PathBuf;
+
+use ombx_core::error::Result;
 
 pub use self::{
     campaign::{Binary, Campaign},
     cluster::{LauncherChoice, Options},
 };
 
-/// Measures with the running program, which must be ombx, and returns the exit code.
-pub fn run(options: Options) -> Result<u8> {
+/// Measures with the ombx of this path, and returns the exit code.
+pub fn run(options: Options, path: PathBuf) -> Result<u8> {
     let campaign = Campaign::prepare(options)?;
-    let path = std::env::current_exe().map_err(|e| {
-        Error::fabric(format!("cannot locate the ombx executable: {e}. Start it by its full path."))
-    })?;
     let mpi = campaign.mpi().map(str::to_owned);
     campaign.run(Binary { path, mpi })
 }

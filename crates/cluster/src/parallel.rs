@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use ombx_core::error::{Error, Result};
+use ombx_core::error::{Error, Exit, Result};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     flag,
@@ -57,7 +57,7 @@ static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 pub(crate) fn listen() -> Result<()> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let seen = Arc::new(AtomicBool::new(false));
-        flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&seen))
+        flag::register_conditional_shutdown(signal, i32::from(Exit::SIGNAL) + signal, Arc::clone(&seen))
             .and_then(|_| flag::register(signal, seen))
             .and_then(|_| flag::register(signal, Arc::clone(&INTERRUPTED)))
             .map_err(|e| Error::fabric(format!("cannot install a handler for signal {signal}: {e}")))?;

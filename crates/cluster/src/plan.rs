@@ -1,7 +1,7 @@
 //! Plan of a run: rounds of jobs. Pairs of hosts come first, then all hosts with one rank each, then with several.
 
 use ombx_core::error::{Error, Result};
-use ombx_links::schedule::Schedule;
+use ombx_links::schedule::Mode;
 
 use crate::inventory::{Host, file_name};
 
@@ -39,7 +39,7 @@ pub fn rounds(hosts: &[Host], pairs: &Pairs, seed: u64) -> Result<Vec<Vec<Job>>>
         }
         _ if count < 2 => Vec::new(),
         Pairs::All => {
-            let schedule = Schedule::all_pairs(count as u32).shuffled(seed);
+            let schedule = Mode::Parallel.schedule(count as u32, Some(seed));
             let of_round = |round| (0..schedule.pairs()).map(move |turn| schedule.pair(round, turn));
             (0..schedule.rounds())
                 .map(|round| of_round(round).map(|(a, b)| [a.0 as usize, b.0 as usize]).collect())

@@ -11,7 +11,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::ssh,
+    system::remote_shell,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -32,16 +32,16 @@ const CLOCK_DIFFERENCE: f64 = 2.0;
 ///
 /// # Errors
 /// Hosts prevent a measurement; the message names every one with its reason.
-pub(crate) fn check(cluster: &Cluster) -> Result<Vec<Facts>> {
+pub(crate) fn check(cluster: &Cluster) -> Result<Vec<PreflightFacts>> {
     let checksum = checksum(&cluster.binary);
     let hosts = 0..cluster.inventory.hosts.len();
     let results = parallel::map(hosts.clone(), |host| check_host(cluster, host, &checksum));
     let mut failures: Vec<(usize, String)> = Vec::new();
-    let mut facts: Vec<Facts> = Vec::new();
+    let mut facts: Vec<PreflightFacts> = Vec::new();
     for (host, result) in results.into_iter().enumerate() {
         facts.push(result.unwrap_or_else(|reason| {
             failures.push((host, reason));
-            Facts::default()
+            PreflightFacts::default()
         }));
     }
     if failures.is_empty() {
@@ -67,7 +67,7 @@ pub(crate) fn check(cluster: &Cluster) -> Result<Vec<Facts>> {
 }
 
 /// Gathers the facts about a host. If its ombx differs, copies ombx and gathers them again.
-fn check_host(cluster: &Cluster, host: usize, checksum: &str) -> std::result::Result<Facts, String> {
+fn check_host(cluster: &Cluster, host: usize, checksum: &str) -> std::result::Result<PreflightFacts, String> {
     let facts = gather(cluster, host)?;
     if cluster.is_local() || facts.first("binary") == Some(checksum) {
         return Ok(facts);
@@ -99,7 +99,7 @@ pub(crate) fn remove_copies(cluster: &Cluster) {
         let name = cluster.host_name(host);
         let files =
             ScriptFiles::named(&cluster.record.directory.join("preflight"), &format!("{name}.remove"));
-        match cluster.place(host).run(&script, &files, LIMIT, || false) {
+        match cluster.machine(host).run(&script, &files, LIMIT, parallel::ignored) {
             Ok(Ended::Code(0)) => None,
             Ok(other) => Some(format!("{name} ({other}): {}", files.error())),
             Err(error) => Some(format!("{name}: {error}")),
@@ -110,13 +110,13 @@ pub(crate) fn remove_copies(cluster: &Cluster) {
     }
 }
 
-fn gather(cluster: &Cluster, host: usize) -> std::result::Result<Facts, String> {
+fn gather(cluster: &Cluster, host: usize) -> std::result::Result<PreflightFacts, String> {
     let name = cluster.host_name(host);
     let files = ScriptFiles::named(&cluster.record.directory.join("preflight"), name);
     let script = script::facts(&cluster.inventory, &cluster.remote_binary);
     let before = clock();
     let ended =
-        cluster.place(host).run(&script, &files, LIMIT, parallel::requested).map_err(|e| e.to_string())?;
+        cluster.machine(host).run(&script, &files, LIMIT, parallel::requested).map_err(|e| e.to_string())?;
     let after = clock();
     match ended {
         Ended::Code(0) => {}
@@ -129,7 +129,7 @@ fn gather(cluster: &Cluster, host: usize) -> std::result::Result<Facts, String> 
         }
         other => return Err(format!("its check failed ({other}): {}", files.error())),
     }
-    let mut facts = Facts::parse(&files.text());
+    let mut facts = PreflightFacts::parse(&files.text());
     let there = facts.first("clock").and_then(|clock| clock.parse::<f64>().ok());
     if let (Some(there), Some(before), Some(after)) = (there, before, after) {
         facts.add("clock_offset_s", &format!("{:.3}", there - (before + after) / 2.0));
@@ -148,7 +148,7 @@ fn copy(
     let files = ScriptFiles::named(&cluster.record.directory.join("preflight"), &name);
     let input = File::open(from).map_err(|e| format!("{}: {e}", from.display()))?;
     // Copies take longer than checks.
-    let ended = cluster.place(host).feed(&script::receive(to, checksum), input, &files, 10 * LIMIT);
+    let ended = cluster.machine(host).feed(&script::receive(to, checksum), input, &files, 10 * LIMIT);
     match ended.map_err(|e| e.to_string())? {
         Ended::Code(0) => Ok(()),
         other => Err(format!(
@@ -165,7 +165,7 @@ fn install_ssh_wrapper(cluster: &Cluster) -> Result<()> {
     let config = cluster.inventory.ssh_config.as_deref().filter(|_| !cluster.launches_on_hosts());
     let path = cluster.record.directory.join("ssh");
     // A program of this host is not on the others.
-    let program = if cluster.launches_on_hosts() { "ssh".into() } else { ssh::program(None) };
+    let program = if cluster.launches_on_hosts() { "ssh".into() } else { remote_shell::ssh(None) };
     fs::write(&path, script::ssh_wrapper(&program, config)).map_err(at(&path))?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(at(&path))?;
     if cluster.launches_on_hosts() && !cluster.inventory.shared {
@@ -186,9 +186,9 @@ fn clock() -> Option<f64> {
 /// Facts by name; a name may have several values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Facts(BTreeMap<String, Vec<String>>);
+pub(crate) struct PreflightFacts(BTreeMap<String, Vec<String>>);
 
-impl Facts {
+impl PreflightFacts {
     /// Parses lines of a name, a blank and a value.
     fn parse(text: &str) -> Self {
         let mut facts = Self::default();
@@ -214,7 +214,7 @@ impl Facts {
 }
 
 /// Returns the hosts that prevent a measurement, each with the reason. `checksum` is that of ombx on this machine.
-fn differences(facts: &[Facts], checksum: &str) -> Vec<(usize, String)> {
+fn differences(facts: &[PreflightFacts], checksum: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (host, own) in facts.iter().enumerate() {
         let mut add = |reason: String| found.push((host, reason));
@@ -227,7 +227,7 @@ fn differences(facts: &[Facts], checksum: &str) -> Vec<(usize, String)> {
             add(format!("it cannot resolve the host name {name}. Check its /etc/hosts or DNS."));
         }
         if own.all("library") != facts[0].all("library") {
-            let list = |facts: &Facts| match facts.all("library") {
+            let list = |facts: &PreflightFacts| match facts.all("library") {
                 [] => "none".to_owned(),
                 libraries => libraries.join(", "),
             };
@@ -245,8 +245,8 @@ fn differences(facts: &[Facts], checksum: &str) -> Vec<(usize, String)> {
 mod tests {
     use super::*;
 
-    fn facts(name: &str, value: &str) -> Facts {
-        let mut facts = Facts::default();
+    fn facts(name: &str, value: &str) -> PreflightFacts {
+        let mut facts = PreflightFacts::default();
         for (usual, text) in [("binary", "1"), ("library", "/l/libmpi.so 7")] {
             facts.add(usual, if usual == name { value } else { text });
         }

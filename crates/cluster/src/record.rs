@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Directory of a run.
-pub(crate) struct Record {
+pub(crate) struct RunDirectory {
     pub(crate) id: String,
     pub(crate) directory: PathBuf,
 }
@@ -43,7 +43,7 @@ pub(crate) struct FinishedJob {
     pub(crate) ending: Ending,
 }
 
-impl Record {
+impl RunDirectory {
     /// Creates the directory of a new run.
     pub(crate) fn create(runs: &Path) -> Result<Self> {
         let id = ombx_core::system::environment::run_id();

@@ -14,7 +14,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::{clock::Since, file::read_found, ssh},
+    system::{clock::Since, file::read_found, remote_shell},
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -32,26 +32,27 @@ const LINE: usize = 300;
 
 /// Machine that runs a script.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place<'a> {
+pub(crate) enum Machine<'a> {
     Here,
     Host { name: &'a str, ssh_config: Option<&'a Path> },
 }
 
-impl Place<'_> {
+impl Machine<'_> {
     /// Returns the command that runs a program there; `line` is its command line in the syntax of a shell.
     fn shell(self, line: &str) -> Command {
         match self {
-            Place::Here => {
+            Machine::Here => {
                 let mut command = Command::new("sh");
                 command.args(["-c", &format!("exec {line}")]);
                 command
             }
-            Place::Host { name, ssh_config } => {
-                let mut command = Command::new(ssh::program(None));
+            Machine::Host { name, ssh_config } => {
+                let mut command = Command::new(remote_shell::ssh(None));
                 if let Some(config) = ssh_config {
                     command.arg("-F").arg(config);
                 }
-                command.args(ssh::OPTIONS).args(ssh::ALIVE_OPTIONS).args(["--", name, line]);
+                command.args(remote_shell::OPTIONS).args(remote_shell::ALIVE_OPTIONS);
+                command.args(["--", name, line]);
                 command
             }
         }
@@ -227,7 +228,7 @@ mod tests {
     fn a_script_has_a_time_limit_and_its_output_is_kept() {
         let directory = tempfile::tempdir().unwrap();
         let files = ScriptFiles::named(directory.path(), "x");
-        let run = |script: &str, limit| Place::Here.run(script, &files, limit, parallel::ignored).unwrap();
+        let run = |script: &str, limit| Machine::Here.run(script, &files, limit, parallel::ignored).unwrap();
         assert_eq!(run("echo a; echo b >&2; exit 3", Duration::from_secs(600)), Ended::Code(3));
         assert_eq!((files.text().as_str(), files.error().as_str()), ("a\n", "b"));
         assert_eq!(run("sleep 1000 & sleep 1000", Duration::from_millis(300)), Ended::TimedOut);
@@ -238,7 +239,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = ScriptFiles::named(directory.path(), "x");
         for script in ["yes", "yes >&2", "head -c 8M /dev/zero"] {
-            let ended = Place::Here.run(script, &files, Duration::from_secs(600), parallel::ignored);
+            let ended = Machine::Here.run(script, &files, Duration::from_secs(600), parallel::ignored);
             assert_eq!(ended.unwrap(), Ended::Endless, "{script}");
             let length = |path: &Path| fs::metadata(path).unwrap().len();
             assert!(length(&files.stdout) <= LONGEST && length(&files.stderr) <= LONGEST, "{script}");
@@ -247,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_host_is_a_separate_argument_after_all_options() {
-        let command = Place::Host { name: "n1", ssh_config: Some(Path::new("/c d")) }.shell("sh -s");
+        let command = Machine::Host { name: "n1", ssh_config: Some(Path::new("/c d")) }.shell("sh -s");
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         assert_eq!(words[..2], ["-F", "/c d"]);
         assert_eq!(words[words.len() - 3..], ["--", "n1", "sh -s"]);

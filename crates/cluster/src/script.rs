@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, fmt::Write as _, path::Path, time::Duration};
 
-use ombx_core::system::ssh;
+use ombx_core::system::remote_shell;
 
 use crate::inventory::{Host, Inventory};
 
@@ -115,7 +115,7 @@ pub(crate) fn remove(file: &Path) -> String {
 /// job on to the host.
 pub(crate) fn ssh_wrapper(program: &OsStr, ssh_config: Option<&Path>) -> String {
     let program = quoted(&program.to_string_lossy());
-    let options = [&ssh::OPTIONS[..], &ssh::ALIVE_OPTIONS].concat().join(" ");
+    let options = [&remote_shell::OPTIONS[..], &remote_shell::ALIVE_OPTIONS].concat().join(" ");
     let config = ssh_config.map_or(String::new(), |config| format!("-F {} ", quoted_path(config)));
     format!("#!/bin/sh\nexec {program} {config}{options} -o SetEnv=LC_OMBX_JOB=\"$OMBX_JOB\" \"$@\"\n")
 }

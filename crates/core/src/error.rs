@@ -1,6 +1,6 @@
 //! The error type: a kind, which decides the exit code, and a message.
 
-use std::fmt;
+use std::{fmt, os::unix::process::ExitStatusExt, process::ExitStatus};
 
 use serde::{Deserialize, Serialize};
 
@@ -153,6 +153,17 @@ impl Exit {
     /// Returns the exit code.
     pub const fn code(self) -> u8 {
         self as u8
+    }
+
+    /// Returns the way to end that has this code; `None` if no command of ombx ends so by itself.
+    pub fn from_code(code: i32) -> Option<Exit> {
+        Exit::ALL.into_iter().find(|exit| i32::from(exit.code()) == code)
+    }
+
+    /// Returns the exit code of a process. One that a signal has ended has the code that shells show.
+    pub fn code_of_process(status: ExitStatus) -> u8 {
+        let by_signal = || i32::from(Exit::SIGNAL) + status.signal().unwrap_or(0);
+        u8::try_from(status.code().unwrap_or_else(by_signal)).unwrap_or(u8::MAX)
     }
 }
 

@@ -122,7 +122,8 @@ pub mod system {
     pub mod machine;
     pub mod node_set;
     pub mod performance;
-    pub mod ssh;
+    pub mod remote_shell;
+    pub mod search_path;
     pub mod watchdog;
 }
 

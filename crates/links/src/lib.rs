@@ -4,9 +4,9 @@
 //!
 //! ```
 //! use ombx_core::unit::Rank;
-//! use ombx_links::schedule::Schedule;
+//! use ombx_links::schedule::Mode;
 //!
-//! let schedule = Schedule::all_pairs(4);
+//! let schedule = Mode::Parallel.schedule(4, None);
 //! let rounds: Vec<Vec<(u32, u32)>> = (0..schedule.rounds())
 //!     .map(|round| (0..schedule.pairs()).map(|turn| schedule.pair(round, turn)).map(|(a, b)| (a.0, b.0)).collect())
 //!     .collect();

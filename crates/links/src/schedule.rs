@@ -6,15 +6,31 @@ use ombx_core::{measure::runner::Shuffle, unit::Rank};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Schedule {
     ranks: u32,
-    pairing: Pairing,
+    mode: Mode,
     shuffle: Option<Shuffle>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pairing {
-    AllPairs,
-    Halves,
-    Bisection,
+ombx_core::named! {
+    /// Selection of pairs, and which of them are measured at the same time.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Mode {
+        /// All pairs. The pairs of a round are measured at the same time.
+        Parallel = "parallel",
+        /// All pairs, one at a time. The other ranks sleep.
+        Serial = "serial",
+        /// All pairs with one rank in each half of the ranks, as LinkTest's bisection. The pairs of a round are measured at the same time.
+        /// Of an odd number of ranks, the upper half has one more, and one of it is idle in each round.
+        Halves = "halves",
+        /// Rank i with i + N/2, all pairs at the same time. The last of an odd number of ranks is idle.
+        Bisection = "bisection",
+    }
+}
+
+impl Mode {
+    /// Returns the schedule; the seed permutes the ranks.
+    pub fn schedule(self, ranks: u32, seed: Option<u64>) -> Schedule {
+        Schedule { ranks, mode: self, shuffle: seed.map(|seed| Shuffle::new(ranks, seed)) }
+    }
 }
 
 /// Returns the partner of a rank in a round of the circle method, or `None` for the idle rank of an odd number of ranks.
@@ -45,34 +61,12 @@ fn unpaired(round: u32, modulus: u64) -> u64 {
 }
 
 impl Schedule {
-    /// Returns a schedule in which every two ranks are paired once.
-    pub fn all_pairs(ranks: u32) -> Schedule {
-        Schedule { ranks, pairing: Pairing::AllPairs, shuffle: None }
-    }
-
-    /// Returns a schedule in which every rank of the lower half is paired once with every rank of the upper half. Of an odd number
-    /// of ranks, the upper half has one more, and one of it is idle in each round.
-    pub fn halves(ranks: u32) -> Schedule {
-        Schedule { pairing: Pairing::Halves, ..Schedule::all_pairs(ranks) }
-    }
-
-    /// Returns a schedule of one round, in which rank i is paired with i + N/2. The last of an odd number of ranks is idle.
-    pub fn bisection(ranks: u32) -> Schedule {
-        Schedule { pairing: Pairing::Bisection, ..Schedule::all_pairs(ranks) }
-    }
-
-    /// Permutes the ranks by a seed.
-    #[must_use]
-    pub fn shuffled(self, seed: u64) -> Schedule {
-        Schedule { shuffle: Some(Shuffle::new(self.ranks, seed)), ..self }
-    }
-
     /// Returns the number of rounds: N - 1 for even N, N for odd N, half of N rounded up between halves, 1 for a bisection.
     pub fn rounds(&self) -> u32 {
-        match self.pairing {
-            Pairing::AllPairs => circle_size(self.ranks) as u32,
-            Pairing::Halves => self.ranks.div_ceil(2),
-            Pairing::Bisection => 1,
+        match self.mode {
+            Mode::Parallel | Mode::Serial => circle_size(self.ranks) as u32,
+            Mode::Halves => self.ranks.div_ceil(2),
+            Mode::Bisection => 1,
         }
     }
 
@@ -85,9 +79,9 @@ impl Schedule {
     #[inline]
     pub fn partner(&self, rank: Rank, round: u32) -> Option<Rank> {
         let label = self.label(rank);
-        let other = match self.pairing {
-            Pairing::AllPairs => partner(label, round, self.ranks),
-            Pairing::Halves => {
+        let other = match self.mode {
+            Mode::Parallel | Mode::Serial => partner(label, round, self.ranks),
+            Mode::Halves => {
                 let (half, round) = (self.pairs(), round % self.rounds());
                 // Lower rank i and upper rank i + round, counted from its half and modulo its size.
                 let upper = self.rounds();
@@ -101,7 +95,7 @@ impl Schedule {
                     }
                 }
             }
-            Pairing::Bisection => {
+            Mode::Bisection => {
                 let half = self.pairs();
                 let other = if label.0 < half { label.0 + half } else { label.0 - half };
                 (label.0 < 2 * half).then_some(Rank(other))
@@ -112,9 +106,9 @@ impl Schedule {
 
     /// Returns a pair of a round, lower rank first. `turn` is from 0 to [`Schedule::pairs`] - 1.
     pub fn pair(&self, round: u32, turn: u32) -> (Rank, Rank) {
-        let label = match self.pairing {
-            Pairing::Bisection | Pairing::Halves => u64::from(turn),
-            Pairing::AllPairs => {
+        let label = match self.mode {
+            Mode::Bisection | Mode::Halves => u64::from(turn),
+            Mode::Parallel | Mode::Serial => {
                 let modulus = circle_size(self.ranks);
                 // For odd N the unpaired label is idle, so the first pair is that of its neighbours.
                 let step = u64::from(turn) + u64::from(self.ranks % 2);
@@ -165,16 +159,16 @@ mod tests {
 
     #[test]
     fn every_pair_of_few_ranks_occurs_once() {
-        (2..80).for_each(|ranks| is_complete(Schedule::all_pairs(ranks), ranks));
-        (2..40).for_each(|ranks| is_complete(Schedule::all_pairs(ranks).shuffled(7), ranks));
-        [1999, 2000].into_iter().for_each(|ranks| is_complete(Schedule::all_pairs(ranks), ranks));
+        (2..80).for_each(|ranks| is_complete(Mode::Parallel.schedule(ranks, None), ranks));
+        (2..40).for_each(|ranks| is_complete(Mode::Parallel.schedule(ranks, Some(7)), ranks));
+        [1999, 2000].into_iter().for_each(|ranks| is_complete(Mode::Serial.schedule(ranks, None), ranks));
     }
 
     #[test]
     fn turns_enumerate_the_pairs_of_a_round() {
         for (ranks, seed) in (2..30).flat_map(|n| [(n, None), (n, Some(3))]) {
-            for plain in [Schedule::all_pairs(ranks), Schedule::halves(ranks), Schedule::bisection(ranks)] {
-                let schedule = seed.map_or(plain, |seed| plain.shuffled(seed));
+            for mode in [Mode::Parallel, Mode::Halves, Mode::Bisection] {
+                let schedule = mode.schedule(ranks, seed);
                 for round in 0..schedule.rounds() {
                     let turns: BTreeSet<_> =
                         (0..schedule.pairs()).map(|turn| schedule.pair(round, turn)).collect();
@@ -188,7 +182,7 @@ mod tests {
     #[test]
     fn every_pair_between_halves_occurs_once_and_no_pair_inside_one() {
         for ranks in 2..60u32 {
-            let schedule = Schedule::halves(ranks);
+            let schedule = Mode::Halves.schedule(ranks, None);
             let mut known = BTreeSet::new();
             for round in 0..schedule.rounds() {
                 let pairs: Vec<_> = (0..ranks)
@@ -207,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_bisection_pairs_halves() {
-        let schedule = Schedule::bisection(7);
+        let schedule = Mode::Bisection.schedule(7, None);
         let partners: Vec<_> = (0..7).map(|r| schedule.partner(Rank(r), 0).map(|p| p.0)).collect();
         assert_eq!(partners, [Some(3), Some(4), Some(5), Some(0), Some(1), Some(2), None]);
         assert_eq!((schedule.rounds(), schedule.pairs()), (1, 3));
@@ -217,7 +211,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 24, ..ombx_testkit::seeded() })]
         #[test]
         fn every_pair_occurs_once(ranks in 2u32..800) {
-            is_complete(Schedule::all_pairs(ranks), ranks);
+            is_complete(Mode::Parallel.schedule(ranks, None), ranks);
         }
     }
 
@@ -229,7 +223,7 @@ mod tests {
             a in any::<u32>(), b in any::<u32>(), round in any::<u32>(), seed in any::<u64>(),
         ) {
             let (a, b) = (Rank(a % ranks), Rank(b % ranks));
-            for schedule in [Schedule::all_pairs(ranks), Schedule::all_pairs(ranks).shuffled(seed)] {
+            for schedule in [None, Some(seed)].map(|seed| Mode::Parallel.schedule(ranks, seed)) {
                 let round = round % schedule.rounds();
                 match schedule.partner(a, round) {
                     Some(other) => prop_assert_eq!(schedule.partner(other, round), Some(a)),

@@ -25,37 +25,12 @@ use ombx_results::{
     verdict::{self, Criteria, Hosts, LOOKS, MOST_ROWS, ROUND, Retest, TIMES_AGAIN, TimesBySize},
 };
 
-use crate::schedule::Schedule;
+use crate::schedule::{Mode, Schedule};
 
 /// Iterations of the warm-up at each size.
 const WARM_UP_ITERATIONS: u64 = 3;
 
-ombx_core::named! {
-    /// Selection of pairs, and which of them are measured at the same time.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub enum Mode {
-        /// All pairs. The pairs of a round are measured at the same time.
-        Parallel = "parallel",
-        /// All pairs, one at a time. The other ranks sleep.
-        Serial = "serial",
-        /// All pairs with one rank in each half of the ranks, as LinkTest's bisection. The pairs of a round are measured at the same time.
-        Halves = "halves",
-        /// Rank i with i + N/2, all pairs at the same time.
-        Bisection = "bisection",
-    }
-}
-
 impl Mode {
-    /// Returns the schedule; the seed permutes the ranks.
-    pub fn schedule(self, ranks: u32, seed: Option<u64>) -> Schedule {
-        let plain = match self {
-            Mode::Parallel | Mode::Serial => Schedule::all_pairs(ranks),
-            Mode::Halves => Schedule::halves(ranks),
-            Mode::Bisection => Schedule::bisection(ranks),
-        };
-        seed.map_or(plain, |seed| plain.shuffled(seed))
-    }
-
     /// Returns the number of measuring steps and of rows, without retests. All pairs of a step take the time of one row. `rounds`
     /// limits the number of rounds.
     pub fn extent(self, ranks: u32, sizes: usize, rounds: Option<u32>) -> (u64, u64) {

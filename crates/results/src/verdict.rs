@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     criteria::{Criteria, Expectation, FailOn, Reference},
     detection::{find_slow, nameable},
-    groups::{Group, Groups, Hosts},
+    groups::{Group, HostGroups, Hosts},
     launches::{Step, join_steps},
     relative::Evidence,
     retest::{Retest, SlowLink, interim_candidates, once_more, retest_candidates, slowest},

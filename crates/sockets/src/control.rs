@@ -22,7 +22,7 @@ pub(crate) use self::{
 };
 pub use self::{
     listener::Listener,
-    process::{ProcessGroup, RemoteShell, Started},
+    process::{ProcessGroup, Started},
 };
 
 /// A random secret of 128 bits. It travels through pipes and standard input only: other users of a host can read arguments

@@ -24,7 +24,7 @@ use ombx_core::{
     benchmark::{Benchmark, Case, Method, Metric, Parameter, ParameterValue},
     error::{Error, Result},
     measure::{plan::Plan as Choices, session::Session},
-    system::host_name::check_host,
+    system::{host_name::check_host, remote_shell::RemoteShell},
     unit::{Bytes, digits, parse_duration},
 };
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ use self::{
     phase::Storage,
 };
 use crate::{
-    control::{Channel, Execution, MAX_PIPELINE_MESSAGE, RemoteShell, process::Exit},
+    control::{Channel, Execution, MAX_PIPELINE_MESSAGE, process::MemberEnd},
     socket::{address_towards, is_here},
     transport::{CONGESTION, SOCKET_BUFFER, socket_options},
 };
@@ -228,11 +228,10 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
         Spin::On => WaitMode::Spin,
         Spin::Off => WaitMode::Sleep,
     };
-    let hosts = Hosts::parse(given(&HOSTS))?;
-    let hosts = match choices.text(&REMOTE_SHELL) {
-        Some(shell) => hosts.reached_by(RemoteShell::parse(shell)?),
-        None => hosts,
-    };
+    let mut hosts = Hosts::parse(given(&HOSTS))?;
+    if let Some(shell) = choices.text(&REMOTE_SHELL) {
+        hosts.shell = RemoteShell::parse(shell)?;
+    }
     shape.check(hosts.local(nodes), workers)?;
     let cpus = WorkerCpus::parse(given(&WORKER_CPUS))?;
     if hosts.local(nodes) > 0 {
@@ -328,7 +327,7 @@ impl Failure {
     }
 
     /// Returns the failure of a member that ended. It is the root unless the member has reported another; threads always do.
-    fn exited(exit: &Exit) -> Failure {
+    fn exited(exit: &MemberEnd) -> Failure {
         let code = exit.status.and_then(|status| status.code());
         let reported = exit.pid.is_none() || code == Some(REPORTED.into());
         let cause = if reported { Cause::Consequence } else { Cause::Root };
@@ -355,12 +354,7 @@ impl Hosts {
     fn parse(text: &str) -> Result<Hosts> {
         let names = text.split(',').filter(|name| !name.is_empty());
         let names = names.map(|name| check_host(name).map(str::to_owned)).collect::<Result<_>>()?;
-        Ok(Hosts { names, shell: RemoteShell::ssh(&[]) })
-    }
-
-    /// Reaches other hosts by another program.
-    fn reached_by(self, shell: RemoteShell) -> Hosts {
-        Hosts { shell, ..self }
+        Ok(Hosts { names, shell: RemoteShell::ssh(None, &[]) })
     }
 
     /// Returns the host of a node; `None` for this host.
@@ -437,7 +431,7 @@ mod failure_tests {
     fn an_exit_is_the_cause_unless_the_process_reported_another() {
         let cause = |pid, code: i32| {
             let status = Some(ExitStatus::from_raw(code << 8));
-            Failure::exited(&Exit { name: "node 1".into(), pid, status }).cause
+            Failure::exited(&MemberEnd { name: "node 1".into(), pid, status }).cause
         };
         assert_eq!(cause(Some(7), 1), Cause::Root);
         assert_eq!(cause(Some(7), REPORTED.into()), Cause::Consequence);

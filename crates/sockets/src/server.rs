@@ -6,7 +6,6 @@
 use std::{
     io::{BufRead, BufReader, PipeReader},
     net::{IpAddr, SocketAddr},
-    os::unix::process::ExitStatusExt,
     process::{Command, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
@@ -17,7 +16,7 @@ use std::{
 
 use ombx_core::{
     codec,
-    error::{Error, Result},
+    error::{Error, Exit, Result},
     system::{clock::Since, environment::hostname},
 };
 use serde::{Deserialize, Serialize};
@@ -25,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     control::{
         Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, ProcessGroup,
-        Started, Token, listener, process::Exit,
+        Started, Token, listener, process::MemberEnd,
     },
     session::connection::{End, set_keep_alive, version},
     socket::{Address, Deadline, SocketOptions, Stream},
@@ -283,7 +282,7 @@ impl Ranks {
             _ => return refuse(&Error::fabric("the client sent no valid request for a rank")),
         };
         let started = (self.start)(&request, *address).and_then(|(command, input)| {
-            let exited = move |_, exit: Exit| drop(send.send(Some(exit)));
+            let exited = move |_, exit: MemberEnd| drop(send.send(Some(exit)));
             let mut group = ProcessGroup::watch_exits(exited);
             let lines = start_rank(&mut group, command, &input, writer)?;
             Ok((group, lines))
@@ -294,7 +293,8 @@ impl Ranks {
                 Ok(Some(exit)) => {
                     // All of the rank's messages come before its exit code.
                     let _ = lines.join();
-                    let _ = writer.write(&Message::Exited(exit_code(&exit)));
+                    let code = exit.status.map_or(1, Exit::code_of_process);
+                    let _ = writer.write(&Message::Exited(code));
                 }
                 _ => group.end(),
             },
@@ -303,7 +303,7 @@ impl Ranks {
 }
 
 /// Reads the request of a client. It comes first, and nothing follows it but the end of the connection.
-fn read_request(mut reader: MessageReader, request: Sender<Message>, closed: Sender<Option<Exit>>) {
+fn read_request(mut reader: MessageReader, request: Sender<Message>, closed: Sender<Option<MemberEnd>>) {
     while let Ok(message) = reader.read() {
         let _ = request.send(message);
     }
@@ -330,12 +330,6 @@ fn pass_lines_on(from: PipeReader, writer: MessageWriter) {
         let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_LINE)]).into_owned();
         let _ = writer.write(&Message::Line(line));
     }
-}
-
-fn exit_code(exit: &Exit) -> u8 {
-    let of_signal = |signal: i32| 128 + signal.unsigned_abs();
-    let code = exit.status.and_then(|s| s.code().map(i32::unsigned_abs).or(s.signal().map(of_signal)));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }
 
 /// One address of the server answers within this time, else the next is tried.

@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-use ombx_core::{result::Measurement, system::host::Host};
+use ombx_core::{result::Measurement, system::host::HostState};
 use ombx_tests::{kept::Kept, mpi, print_note, skipped};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -149,7 +149,7 @@ fn disturbed_rows_are_printed_with_their_marks() {
     if mpi::cores() < std::thread::available_parallelism().map_or(1, usize::from) {
         return skipped("load on the other hardware thread of a core cannot be detected");
     }
-    let foreign = Host::here(None).foreign.unwrap_or(1.0);
+    let foreign = HostState::here(None).foreign.unwrap_or(1.0);
     if foreign > FOREIGN {
         let busy = foreign * 100.0;
         return skipped(&format!(

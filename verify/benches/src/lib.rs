@@ -9,7 +9,7 @@ use ombx_core::{
     team::Place,
     unit::Rank,
 };
-use ombx_links::sweep::Mode;
+use ombx_links::schedule::Mode;
 use ombx_results::{
     estimate::Cases,
     file::{self, Record, Round, Rounds, RunWithRows},

@@ -17,8 +17,8 @@ use ombx_core::{
     unit::Rank,
 };
 use ombx_links::{
-    schedule::Schedule,
-    sweep::{Mode, rounds_of},
+    schedule::{Mode, Schedule},
+    sweep::rounds_of,
 };
 use ombx_results::verdict::{
     self, ALONE, ATTEMPT, Component, LinkSweep, MOST_ROWS, REFERENCE, RETEST, Retest, TIMES_AGAIN,

@@ -17,7 +17,7 @@ use ombx_core::{
     system::environment,
     unit::Rank,
 };
-use ombx_links::sweep::{Mode, rounds_of};
+use ombx_links::{schedule::Mode, sweep::rounds_of};
 use ombx_results::{
     file::{self, Record, RunOutcome},
     verdict::{BENCH, LinkSweep},

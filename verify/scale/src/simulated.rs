@@ -24,7 +24,10 @@ use ombx_core::{
     system::clock::Clock,
     unit::Bytes,
 };
-use ombx_links::sweep::{self, Mode, Task};
+use ombx_links::{
+    schedule::Mode,
+    sweep::{self, Task},
+};
 use ombx_results::{
     file::{self, Record, Round, Rounds, RunOutcome},
     render::{Links, Renderer},

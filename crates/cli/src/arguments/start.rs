@@ -4,17 +4,14 @@ use std::{env, fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use ombx_core::{
-    system::host_name::check_host,
+    system::{host_name::check_host, search_path},
     unit::{self, digits},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    arguments::{
-        role,
-        values::{self, HostList},
-    },
-    search_path,
+use crate::arguments::{
+    role,
+    values::{self, HostList},
 };
 
 #[cfg(feature = "sockets")]

@@ -133,7 +133,7 @@ pub(crate) fn ab(
     let seed = run.launches.seed();
     // Files keep turns, and turns of different comparisons are none.
     let name = format!("{:016x}", launches::random_seed());
-    let mut schedule = Schedule::new(fixed, run.launches.budget.unwrap_or(BUDGET));
+    let mut schedule = TurnSchedule::new(fixed, run.launches.budget.unwrap_or(BUDGET));
     if !run.output.quiet {
         stderr_line!("ombx: {schedule}, in random order, seed {seed}");
     }
@@ -314,15 +314,15 @@ const LEAST_TIME: Duration = Duration::from_secs(180);
 
 /// Decides after each turn whether another one follows.
 #[derive(Debug)]
-struct Schedule {
+struct TurnSchedule {
     fixed: Option<u32>,
     budget: Duration,
     decided: bool,
 }
 
-impl Schedule {
-    fn new(fixed: Option<u32>, budget: Duration) -> Schedule {
-        Schedule { fixed, budget, decided: false }
+impl TurnSchedule {
+    fn new(fixed: Option<u32>, budget: Duration) -> TurnSchedule {
+        TurnSchedule { fixed, budget, decided: false }
     }
 
     /// Returns whether `turns` turns, which took this time, are enough. Calls `decided` only at a look.
@@ -352,7 +352,7 @@ impl Schedule {
     }
 }
 
-impl fmt::Display for Schedule {
+impl fmt::Display for TurnSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.fixed {
             Some(1) => f.write_str("1 turn of both sides"),
@@ -374,7 +374,7 @@ mod schedule_tests {
 
     /// Returns the number of turns of this many milliseconds each, if cases are decided from a number of turns on.
     fn turns(fixed: Option<u32>, budget_s: u64, each_ms: u64, decided_from: u32) -> u32 {
-        let mut schedule = Schedule::new(fixed, Duration::from_secs(budget_s));
+        let mut schedule = TurnSchedule::new(fixed, Duration::from_secs(budget_s));
         let mut ends = |turns: u32| {
             schedule.ends(turns, Duration::from_millis(each_ms) * turns, || turns >= decided_from)
         };
@@ -392,7 +392,7 @@ mod schedule_tests {
         // Twenty seconds each: six take two minutes.
         assert_eq!(turns(None, 60, 20_000, 1000), 6);
         // A time that is no multiple of the number of turns.
-        let mut schedule = Schedule::new(None, Duration::from_secs(5));
+        let mut schedule = TurnSchedule::new(None, Duration::from_secs(5));
         assert!(!schedule.ends(5, Duration::new(35, 1), || false));
         assert!(schedule.ends(6, Duration::new(42, 1), || false));
         // A minute each: six would take six minutes.

@@ -11,7 +11,7 @@ use clap::{Args, Command};
 use ombx_core::{
     benchmark::Registry,
     error::{Error, Result},
-    system::{environment::timestamp, host::Host},
+    system::{environment::timestamp, host::HostState},
     unit,
 };
 use ombx_results::baseline::Baseline;
@@ -211,7 +211,7 @@ struct Check<'c> {
 impl Check<'_> {
     /// Looks at the load of this host, and returns why it is too busy.
     fn busy(&mut self) -> Option<String> {
-        self.load = Host::here(None).foreign;
+        self.load = HostState::here(None).foreign;
         let (load, most) = self.load.zip(self.expectations.busy)?;
         (load >= most).then(|| report::busy(load, most))
     }

@@ -1,7 +1,6 @@
 //! `ombx compare`: compares two sets of result files case by case, and fails as a gate in CI with `--fail-on`.
 
 use std::{
-    fs,
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -13,7 +12,6 @@ use ombx_core::{
 };
 use ombx_results::{
     compare::{CaseComparison, Comparison, Settings, Side, SideResults, Verdict},
-    file::is_named_as_result,
     number::Units,
     render::{
         compare as render,
@@ -24,11 +22,11 @@ use ombx_results::{
 use crate::{
     arguments::output::{Color, Format, JSON, JUNIT, UNITS, chosen_units, some_of},
     output::{
-        junit::{self, Case, Outcome},
+        junit::{self, Outcome, TestCase},
         renderers, target,
         terminal::{self, is_closed, reason},
     },
-    result_file::KnownRuns,
+    result_file::{KnownRuns, of_directory},
 };
 
 /// Name of the words on the command line.
@@ -251,11 +249,7 @@ fn expand(name: &str) -> Result<Vec<PathBuf>> {
     let path = Path::new(name);
     let none = |what: &str| Err(Error::storage(format!("{name}: {what}")));
     if path.is_dir() {
-        let escaped = PathBuf::from(glob::Pattern::escape(name)).join("*");
-        // Another user may have put links and pipes there.
-        let is_plain = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|file| file.is_file());
-        let mut found = matches(&escaped.to_string_lossy())?;
-        found.retain(|path| is_named_as_result(path) && is_plain(path));
+        let found = of_directory(path);
         return if found.is_empty() { none("the directory has no *.jsonl files") } else { Ok(found) };
     }
     if !path.exists() && name.contains(',') {
@@ -263,15 +257,11 @@ fn expand(name: &str) -> Result<Vec<PathBuf>> {
         return Ok(parts.collect::<Result<Vec<_>>>()?.concat());
     }
     if !path.exists() && name.contains(['*', '?', '[']) {
-        let found = matches(name)?;
+        let paths = glob::glob(name).map_err(|e| Error::usage(format!("{name}: {e}")))?;
+        let found: Vec<PathBuf> = paths.flatten().collect();
         return if found.is_empty() { none("no file matches") } else { Ok(found) };
     }
     Ok(vec![path.to_owned()])
-}
-
-fn matches(pattern: &str) -> Result<Vec<PathBuf>> {
-    let paths = glob::glob(pattern).map_err(|e| Error::usage(format!("{pattern}: {e}")))?;
-    Ok(paths.filter_map(std::result::Result::ok).collect())
 }
 
 /// Returns the exit code of a gate, and what it counts.
@@ -314,8 +304,8 @@ pub(crate) fn report(comparison: &Comparison) -> String {
 }
 
 /// Returns the case of a key without a text.
-fn bare_case(key: &str, outcome: Outcome) -> Case {
-    Case {
+fn bare_case(key: &str, outcome: Outcome) -> TestCase {
+    TestCase {
         class: key.split('/').next().unwrap_or(key).to_owned(),
         name: key.to_owned(),
         outcome,
@@ -323,7 +313,7 @@ fn bare_case(key: &str, outcome: Outcome) -> Case {
     }
 }
 
-fn compared(case: &CaseComparison, margin: f64, state: &str) -> Case {
+fn compared(case: &CaseComparison, margin: f64, state: &str) -> TestCase {
     let (subject, change) = (&case.id, &case.change);
     let interval = change.ci90.map_or("no interval".into(), |[low, high]| {
         format!("90% interval {} .. {}", percent(low), percent(high))
@@ -341,5 +331,5 @@ fn compared(case: &CaseComparison, margin: f64, state: &str) -> Case {
         Verdict::Undecided(_) => Outcome::Skipped(text.clone()),
         Verdict::Better | Verdict::Same => Outcome::Passed,
     };
-    Case { class: subject.bench.clone(), name: subject.key.clone(), outcome, text }
+    TestCase { class: subject.bench.clone(), name: subject.key.clone(), outcome, text }
 }

@@ -13,7 +13,7 @@ use ombx_core::{
     fact::{self, HostFacts},
     order::sort_by_number,
     result::Mark,
-    system::{clock::Clock, environment::hostname, host::Host, machine},
+    system::{clock::Clock, environment::hostname, host::HostState, machine},
     team::Place,
     trust,
 };
@@ -109,7 +109,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     standing.extend(trust::interrupted(&examination.ranks, &examination.hosts, trust::Usable::All));
     examination.findings.extend(Finding::of_hosts(&examination.hosts));
     examination.findings.extend(standing.into_iter().map(Finding::of_advice));
-    let host = Host::here(free_shared_memory);
+    let host = HostState::here(free_shared_memory);
     examination.findings.extend(host.problems(examination.ranks_here).into_iter().map(Finding::of_mark));
     #[cfg(feature = "mpi")]
     {

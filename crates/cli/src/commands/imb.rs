@@ -2,7 +2,7 @@
 
 pub(crate) mod arguments;
 mod plan;
-pub(crate) mod suites;
+pub(crate) mod programs;
 mod threads;
 
 use ombx_core::{
@@ -18,7 +18,7 @@ use ombx_results::render::{ImbBenchmark, ImbHeader, ImbProgram, ImbTable};
 use self::{
     arguments::{ImbArgs, Switch, TypeArgs},
     plan::Iterations,
-    suites::{Entry, Suite},
+    programs::{Entry, Program},
 };
 use crate::commands::help::page::Page;
 use crate::{
@@ -26,7 +26,7 @@ use crate::{
         argv,
         output::{Format, OutputArgs},
     },
-    job::{self, Job, Work, selection},
+    job::{Job, selection},
     launch::{detection, preflight},
     output::terminal,
     role,
@@ -36,9 +36,14 @@ use crate::{
 const RANKS: u32 = 2;
 
 /// Lists programs, installs links, prints help, or measures.
-pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) -> Result<u8> {
+pub(crate) fn imb(
+    registry: &Registry,
+    parser: &clap::Command,
+    matches: &clap::ArgMatches,
+    args: ImbArgs,
+) -> Result<u8> {
     if let Some(directory) = &args.install_links {
-        let names: Vec<&str> = suites::all().map(|suite| suite.name).collect();
+        let names: Vec<&str> = programs::all().map(|program| program.name).collect();
         return terminal::print(argv::install_links(directory, &names)?);
     }
     let prints = args.role.kind.is_none() && detection::is_first_process();
@@ -46,18 +51,18 @@ pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) ->
     let Some(name) = args.name.clone() else {
         return print(if args.help { help(parser, None) } else { listed_programs() });
     };
-    let suite = suites::find(&name)?;
+    let program = programs::find(&name)?;
     if args.help {
-        return print(help(parser, Some(suite)));
+        return print(help(parser, Some(program)));
     }
     if args.list {
-        return print(listed_benchmarks(suite));
+        return print(listed_benchmarks(program));
     }
-    let (job, notes) = prepare(registry, args, suite)?;
+    let (job, notes) = prepare(registry, parser, matches, args, program)?;
     // Notes follow a run that ends without an error: an error stands alone in one line.
     let code = role::run(&job)?;
     if prints {
-        notes.iter().for_each(|note| stderr_line!("ombx: {}: {note}", suite.name));
+        notes.iter().for_each(|note| stderr_line!("ombx: {}: {note}", program.name));
     }
     Ok(code)
 }
@@ -65,8 +70,10 @@ pub(crate) fn imb(registry: &Registry, parser: &clap::Command, args: ImbArgs) ->
 /// Returns the job of a program after finding every mistake in its options, and notes about differences from IMB. Starts nothing.
 pub(crate) fn prepare(
     registry: &Registry,
+    parser: &clap::Command,
+    matches: &clap::ArgMatches,
     mut args: ImbArgs,
-    suite: &'static Suite,
+    program: &'static Program,
 ) -> Result<(Job, Vec<String>)> {
     let started = detection::launcher();
     let ranks = match &started {
@@ -74,32 +81,33 @@ pub(crate) fn prepare(
         None => Some(args.start.ranks.unwrap_or(RANKS)),
     };
     let ranks_or_default = ranks.unwrap_or(RANKS);
-    if suite.has_threads() {
-        threads::reject(&args, ranks)?;
-    } else {
-        threads::reject_elsewhere(&args)?;
-        plan::reject(&args, suite)?;
+    if let Some(imb) = parser.find_subcommand("imb") {
+        threads::reject_of_others(imb, matches, program)?;
     }
-    let iterations = if suite.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
+    plan::reject(&args, program)?;
+    if program.has_threads() {
+        threads::reject(&args, ranks)?;
+    }
+    let iterations = if program.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
     args.iter.get_or_insert(iterations);
-    if suite.has_accelerators {
+    if program.has_accelerators {
         args.mem_alloc_type.get_or_insert(Place::Device);
     }
     if let (Some(matrix), Some(ranks)) = (args.map, ranks) {
         matrix.check(ranks).map_err(|e| e.within("-map"))?;
     }
-    let entries = selected(&args, suite)?;
+    let entries = selected(&args, program)?;
     let mut notes = plan::notes(&args, &entries);
-    if suite.has_threads() {
+    if program.has_threads() {
         notes.extend(threads::notes(&args));
     }
-    let sizes = plan::sizes(&args, suite)?;
+    let sizes = plan::sizes(&args, program)?;
     plan::reject_repetition(&entries, args.npmin.unwrap_or(RANKS).min(ranks_or_default))?;
     // The process that starts ranks makes the checks of this host.
     if args.role.kind.is_none() && started.is_none() {
         preflight::check(&args.start, ranks_or_default, Medium::Mpi)?;
     }
-    let left_out = args.aggregate_mode.flatten();
+    let left_out = args.aggregate_mode;
     let is_kept = |table: &ImbBenchmark| left_out.is_none() || table.mode != left_out;
     let benchmarks = entries.iter().flat_map(|entry| entry.tables()).filter(is_kept);
     let benchmarks: Vec<ImbBenchmark> = benchmarks.collect();
@@ -114,59 +122,52 @@ pub(crate) fn prepare(
     notes.extend(type_notes(&args.types, tables.iter().map(|(choice, table)| (table.name, choice.bench))));
     let mut parts = Vec::new();
     for (choice, table) in &tables {
-        parts.extend(if suite.has_threads() {
+        parts.extend(if program.has_threads() {
             threads::parts(&args, *choice, table, ranks)?
         } else {
             plan::parts(&args, *choice, table, &sizes, ranks)?
         });
     }
-    selection::check_ranks(ranks, &parts)?;
-    let extent = job::extent(&args.start, &args.role, &parts, ranks_or_default)?;
-    let program = ImbProgram {
-        name: suite.name,
-        part: suite.part,
-        header: match (suite.has_threads(), args.threads.noheader) {
+    let shown = ImbProgram {
+        name: program.name,
+        part: program.part,
+        header: match (program.has_threads(), args.threads.noheader) {
             (false, _) => ImbHeader::System,
             (true, false) => ImbHeader::Title,
             (true, true) => ImbHeader::Nothing,
         },
         calling: args
             .name
-            .map(|name| calling(suite, &name, argv::as_typed(argv::typed())))
+            .map(|name| calling(program, &name, argv::as_typed(argv::typed())))
             .unwrap_or_default(),
         sizes: (args.msglen.is_none() && args.msgsize.is_empty())
             .then(|| [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0))),
-        types: [args.types.moved(), args.types.reduced()],
-        groups: args.multi.flatten(),
+        types: [args.types.data_type, args.types.red_data_type],
+        groups: args.multi,
         ranks,
         matrix: args.map,
         benchmarks,
     };
-    let output =
-        OutputArgs { imb: Some(program), ..OutputArgs::from_format(Format::Imb, args.file) }.settled()?;
+    let output = OutputArgs { imb: Some(shown), ..OutputArgs::from_format(Format::Imb, args.file) };
     let read = [("the file of -msglen", args.msglen), ("the file of -input", args.input)];
     let read_from = read.into_iter().filter_map(|(what, path)| Some((what, path?))).collect();
-    let job = Job::one_launch(args.start, output, args.role, Work::Benchmarks(parts), extent);
+    let job = Job::one_launch(args.start, output, args.role, parts, ranks, ranks_or_default)?;
     Ok((Job { read_from, ..job }, notes))
 }
 
 /// Returns the benchmarks that run: those that are named, or the default ones.
-fn selected(args: &ImbArgs, suite: &'static Suite) -> Result<Vec<&'static Entry>> {
+fn selected(args: &ImbArgs, program: &'static Program) -> Result<Vec<&'static Entry>> {
     let mut named = args.benchmarks.clone();
     if let Some(path) = &args.input {
         named.extend(plan::lines(path)?);
     }
-    let find = |names: &[String]| names.iter().map(|name| suite.find(name)).collect::<Result<Vec<_>>>();
+    let find = |names: &[String]| names.iter().map(|name| program.find(name)).collect::<Result<Vec<_>>>();
     let (named, included, excluded) = (find(&named)?, find(&args.include)?, find(&args.exclude)?);
     let wanted =
-        if named.is_empty() { suite.entries().filter(|entry| entry.is_default).collect() } else { named };
-    let mut entries: Vec<&Entry> = Vec::new();
-    for entry in wanted.into_iter().chain(included) {
-        let is_same = |other: &&Entry| other.name == entry.name;
-        if !entries.iter().any(is_same) && !excluded.iter().any(is_same) {
-            entries.push(entry);
-        }
-    }
+        if named.is_empty() { program.entries().filter(|entry| entry.is_default).collect() } else { named };
+    let is_kept = |entry: &&Entry| excluded.iter().all(|other| other.name != entry.name);
+    let kept = wanted.into_iter().chain(included).filter(is_kept);
+    let entries = selection::each_once_by(kept, |one, other| one.name == other.name);
     if entries.is_empty() {
         return Err(Error::usage("no benchmark is left: change -exclude or name a benchmark"));
     }
@@ -184,14 +185,14 @@ const HELP_FOOT: &str =
     "Options have one hyphen as in IMB, or two. More: ombx help exit-codes, ombx help WORD";
 
 /// Returns the help of `ombx imb`, or of a program.
-fn help(parser: &clap::Command, suite: Option<&Suite>) -> String {
-    let called = suite.map_or("ombx imb PROGRAM".to_owned(), |suite| argv::called("imb", suite.name));
+fn help(parser: &clap::Command, program: Option<&Program>) -> String {
+    let called = program.map_or("ombx imb PROGRAM".to_owned(), |program| argv::called("imb", program.name));
     let usage = format!("{called} [OPTIONS] [BENCHMARK..]");
     let title = ImbTable::title();
-    let is_shown = |arg: &clap::Arg| suite.is_none() || arg.get_id() != "install_links";
+    let is_shown = |arg: &clap::Arg| program.is_none() || arg.get_id() != "install_links";
     let Some(imb) = parser.find_subcommand("imb") else { return String::new() };
     let page = Page::of_stdout();
-    if suite.is_none() && !argv::asks_for_all_options() {
+    if program.is_none() && !argv::asks_for_all_options() {
         return page.replacing(title.trim_end(), &usage, imb);
     }
     page.program((title.trim_end(), &usage), imb, &is_shown, HELP_FOOT)
@@ -199,17 +200,17 @@ fn help(parser: &clap::Command, suite: Option<&Suite>) -> String {
 
 /// Returns the text that `ombx imb` without a name prints.
 fn listed_programs() -> String {
-    let line = |suite: &'static Suite| {
-        let name = suite.name;
-        format!("{name:<12} {} benchmarks: ombx imb {name} -list\n", suite.entries().count())
+    let line = |program: &'static Program| {
+        let name = program.name;
+        format!("{name:<12} {} benchmarks: ombx imb {name} -list\n", program.entries().count())
     };
-    suites::all().map(line).collect()
+    programs::all().map(line).collect()
 }
 
 /// Returns the text of `-list`.
-fn listed_benchmarks(suite: &Suite) -> String {
-    let mut text = format!("{}\nList of benchmarks:\n{}:\n", ImbTable::title(), suite.name);
-    let mut entries: Vec<_> = suite.entries().collect();
+fn listed_benchmarks(program: &Program) -> String {
+    let mut text = format!("{}\nList of benchmarks:\n{}:\n", ImbTable::title(), program.name);
+    let mut entries: Vec<_> = program.entries().collect();
     entries.sort_by_key(|entry| entry.name);
     for entry in entries {
         let default = if entry.is_default { "" } else { " (non-default)" };
@@ -219,7 +220,7 @@ fn listed_benchmarks(suite: &Suite) -> String {
 }
 
 /// Returns the command line as a user of IMB types it. `name` is the program as it stands in `words`.
-fn calling(suite: &Suite, name: &str, mut words: Vec<String>) -> String {
+fn calling(program: &Program, name: &str, mut words: Vec<String>) -> String {
     let as_imb = |word: &String| match word.strip_prefix("--") {
         Some(name) if !name.contains('=') => format!("-{}", name.replace('-', "_")),
         _ => word.clone(),
@@ -229,15 +230,15 @@ fn calling(suite: &Suite, name: &str, mut words: Vec<String>) -> String {
         words.remove(2 + at);
     }
     let options = words.iter().skip(2).map(as_imb);
-    [suite.name.to_owned()].into_iter().chain(options).collect::<Vec<_>>().join(" ")
+    [program.name.to_owned()].into_iter().chain(options).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the element type of a benchmark. IMB always swaps MPI_INT.
 fn element(args: &TypeArgs, bench: &Benchmark) -> ElementType {
     match bench.parameter(ElementType::PARAMETER.name) {
         _ if bench.name == "rma.cas_latency" => ElementType::Int32,
-        Some(parameter) if parameter.default == Some(ElementType::Byte.name()) => args.moved(),
-        Some(_) => args.reduced(),
+        Some(parameter) if parameter.default == Some(ElementType::Byte.name()) => args.data_type,
+        Some(_) => args.red_data_type,
         None => ElementType::Byte,
     }
 }
@@ -261,18 +262,12 @@ fn type_notes<'b>(
     args: &TypeArgs,
     benches: impl Iterator<Item = (&'static str, &'b Benchmark)>,
 ) -> Vec<String> {
-    let (mut of_bytes, mut contiguous) = (Vec::new(), Vec::new());
-    for (name, bench) in benches.filter(|(_, bench)| bench.messages.sized) {
-        if !bench.has(ElementType::PARAMETER)
-            && args.moved() != ElementType::Byte
-            && !of_bytes.contains(&name)
-        {
-            of_bytes.push(name);
-        }
-        if args.stride(1).is_some() && stride(args, bench).is_none() && !contiguous.contains(&name) {
-            contiguous.push(name);
-        }
-    }
+    let sized: Vec<_> = benches.filter(|(_, bench)| bench.messages.sized).collect();
+    let named = |is: &dyn Fn(&Benchmark) -> bool| {
+        selection::each_once(sized.iter().filter(|(_, bench)| is(bench)).map(|(name, _)| *name))
+    };
+    let of_bytes = named(&|bench| args.data_type != ElementType::Byte && !bench.has(ElementType::PARAMETER));
+    let contiguous = named(&|bench| args.stride(1).is_some() && stride(args, bench).is_none());
     let notes = [("-data_type", of_bytes, "bytes"), ("-contig_type", contiguous, "contiguous")];
     let notes = notes.into_iter().filter(|(_, names, _)| !names.is_empty());
     notes
@@ -286,14 +281,14 @@ mod tests {
 
     #[test]
     fn the_calling_sequence_is_that_of_imb() {
-        let suite = suites::find("IMB-MPI1").unwrap();
+        let program = programs::find("IMB-MPI1").unwrap();
         for (line, name, expected) in [
             ("ombx imb IMB-MPI1 PingPong --npmin 2", "IMB-MPI1", "IMB-MPI1 PingPong -npmin 2"),
             ("ombx imb --npmin 2 mpi1 PingPong", "mpi1", "IMB-MPI1 -npmin 2 PingPong"),
             ("ombx imb --root-shift on IMB-MPI1", "IMB-MPI1", "IMB-MPI1 -root_shift on"),
         ] {
             let words = line.split(' ').map(str::to_owned).collect();
-            assert_eq!(calling(suite, name, words), expected, "{line}");
+            assert_eq!(calling(program, name, words), expected, "{line}");
         }
     }
 }

@@ -20,10 +20,10 @@ use ombx_core::{
         session::check_combinations,
     },
     system::file::{read_named, shown_name},
-    unit::{self, Bytes},
+    unit,
 };
-use ombx_links::sweep::{Mode, Task};
-use ombx_results::verdict::{Criteria, Expectation, FailOn, Groups, Reference};
+use ombx_links::{schedule::Mode, sweep::Task};
+use ombx_results::verdict::{Criteria, Expectation, FailOn, HostGroups, Reference};
 
 use crate::{
     arguments::{
@@ -217,7 +217,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         return Err(Error::usage("--window needs --pattern unidirectional: add it, or leave out --window"));
     }
     let (bench, transport) = args.fabric;
-    let Some(bench) = registry.all().iter().find(|b| b.name == bench) else {
+    let Ok(choice) = registry.get(bench) else {
         let instead = if args.fabric == MPI { ": choose --fabric tcp, which needs no MPI" } else { "" };
         return Err(Error::usage(format!(
             "this build lacks the benchmark {bench}, which measures these links{instead}"
@@ -247,8 +247,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     };
     let warm_up = warm_up(registry, &args)?;
     let (steps, rows) = mode.extent(ranks, args.sizes.len(), args.rounds);
-    let sizes = args.sizes.clone();
-    check_expectations(&args, &sizes)?;
+    check_expectations(&args)?;
     if let Some(depth) = args.window {
         chosen.choose([Depth(depth)]);
     }
@@ -256,7 +255,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         chosen.set(DEVICE.name, [number.to_string()]);
     }
     let plan = Plan {
-        sizes: Some(sizes.clone()),
+        sizes: Some(args.sizes.clone()),
         chosen,
         effort: args.effort.effort(None),
         least_time: args.min_time.unwrap_or_default(),
@@ -265,12 +264,12 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         launch: args.role.launch,
         ..Plan::default()
     };
-    check_combinations(Choice { bench, preset: &[] }, &plan)?;
+    check_combinations(choice, &plan)?;
     #[cfg(feature = "mpi")]
     if args.role.kind.is_none() {
         accelerator::check(&plan, detection::launcher().is_some() || preflight::all_here(&args.start))?;
     }
-    let reference = reference(&args, &sizes)?;
+    let reference = reference(&args)?;
     let groups = groups(&args)?;
     // A demand on each link needs a second measurement of more than the slowest few.
     let demands = !args.expect.is_empty() || args.reference.is_some();
@@ -283,7 +282,6 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     };
     // Several launches are several random partitions of the pairs into rounds.
     let seed = args.role.launch.map(|launch| launch.order).or(args.randomize);
-    let choice = Choice { bench, preset: &[] };
     let task = Task { choice, mode, rounds: args.rounds, seed, retest, warm_up, criteria };
     let extent = Extent { ranks, rows, time: job::rows_time_limit(&plan, steps), left_out: 0 };
     let reference = args.reference.map(|path| ("the reference that is read", path));
@@ -314,20 +312,19 @@ fn warm_up(registry: &Registry, args: &LinksArgs) -> Result<Option<Choice>> {
             "--all-to-all needs --fabric mpi: sockets are connected anew for each row, so leave it out",
         ));
     }
-    let bench = registry.all().iter().find(|bench| bench.name == ALL_TO_ALL);
-    let bench = bench.ok_or_else(|| Error::usage(format!("--all-to-all: this build lacks {ALL_TO_ALL}")))?;
-    Ok(Some(Choice { bench, preset: &[] }))
+    let lacks = |_| Error::usage(format!("--all-to-all: this build lacks {ALL_TO_ALL}"));
+    registry.get(ALL_TO_ALL).map(Some).map_err(lacks)
 }
 
 /// Fails if an expectation limits a figure that the run does not measure.
-fn check_expectations(args: &LinksArgs, sizes: &[Bytes]) -> Result<()> {
+fn check_expectations(args: &LinksArgs) -> Result<()> {
     for expectation in &args.expect {
         if expectation.is_latency() && args.pattern == UNIDIRECTIONAL {
             return Err(Error::usage(format!(
                 "--expect '{expectation}': the unidirectional pattern measures no latency: leave out --pattern, or expect a bandwidth"
             )));
         }
-        if !expectation.is_latency() && sizes.iter().all(|bytes| bytes.0 == 0) {
+        if !expectation.is_latency() && args.sizes.iter().all(|bytes| bytes.0 == 0) {
             return Err(Error::usage(format!(
                 "--expect '{expectation}': messages of 0 bytes have no bandwidth: give a larger one by --sizes"
             )));
@@ -337,10 +334,10 @@ fn check_expectations(args: &LinksArgs, sizes: &[Bytes]) -> Result<()> {
 }
 
 /// Reads the groups of hosts where a job begins. Other processes of the job get them in their role.
-fn groups(args: &LinksArgs) -> Result<Groups> {
+fn groups(args: &LinksArgs) -> Result<HostGroups> {
     let wrong = |why: String| Error::usage(format!("--groups: {why}"));
     let read = args.groups.as_ref().filter(|_| args.role.kind.is_none() && detection::is_first_process());
-    let Some(path) = read else { return Groups::of_line(&args.role.groups).map_err(wrong) };
+    let Some(path) = read else { return HostGroups::of_line(&args.role.groups).map_err(wrong) };
     let name = shown_name(path);
     let text = match name.as_str() {
         SLURM => topology().map_err(wrong)?,
@@ -365,7 +362,7 @@ fn topology() -> std::result::Result<String, String> {
 }
 
 /// Reads the reference where results are written: in the launching process, or in rank 0 of the user's launcher.
-fn reference(args: &LinksArgs, sizes: &[Bytes]) -> Result<Option<Arc<Reference>>> {
+fn reference(args: &LinksArgs) -> Result<Option<Arc<Reference>>> {
     let Some(path) = &args.reference else { return Ok(None) };
     if args.role.kind.is_some() || !detection::is_first_process() {
         return Ok(None);
@@ -380,7 +377,7 @@ fn reference(args: &LinksArgs, sizes: &[Bytes]) -> Result<Option<Arc<Reference>>
         ("memory", Some(memory.as_str()).filter(|_| !args.memory.is_host())),
         ("staged", args.staged.then_some("on")),
     ];
-    let reference = Reference::from_runs(&name, &file.runs, &choices, sizes);
+    let reference = Reference::from_runs(&name, &file.runs, &choices, &args.sizes);
     reference
         .map(|reference| Some(Arc::new(reference)))
         .map_err(|why| Error::usage(format!("--reference: {why}")))

@@ -19,15 +19,20 @@ use crate::{
         argv,
         output::{Format, GraphRequest, OutputArgs},
     },
-    commands::{help::page::Page, imb::suites},
-    job::{self, Job, Work, lookup, selection},
+    commands::{help::page::Page, imb::programs},
+    job::{Job, lookup, selection},
     launch::{detection, preflight},
     output::{target, terminal},
     role,
 };
 
 /// Lists programs, installs links, prints help, or measures.
-pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) -> Result<u8> {
+pub(crate) fn osu(
+    registry: &Registry,
+    parser: &clap::Command,
+    matches: &clap::ArgMatches,
+    args: OsuArgs,
+) -> Result<u8> {
     if let Some(directory) = &args.install_links {
         let names: Vec<&str> = covered(registry).iter().map(|(osu, _)| osu.name).collect();
         return terminal::print(argv::install_links(directory, &names)?);
@@ -56,7 +61,7 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
         stderr_line!("ombx: {why}");
         return Ok(Exit::Refused.code());
     }
-    let (job, notes) = prepare(args, &program)?;
+    let (job, notes) = prepare(matches, args, &program)?;
     if prints {
         notes.iter().for_each(|note| stderr_line!("ombx: {name}: {note}"));
     }
@@ -64,8 +69,12 @@ pub(crate) fn osu(registry: &Registry, parser: &clap::Command, args: OsuArgs) ->
 }
 
 /// Returns the job of a program's options after finding every mistake in them, and notes about differences from OMB. Starts nothing.
-pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<String>)> {
-    let (plan, columns, notes) = options::read(&args, program)?;
+pub(crate) fn prepare(
+    matches: &clap::ArgMatches,
+    args: OsuArgs,
+    program: &Program,
+) -> Result<(Job, Vec<String>)> {
+    let (plan, columns, notes) = options::read(matches, &args, program)?;
     let rooted = args.root_rank.map_or(0, |root| root.first().0.saturating_add(1));
     let wanted = program.choice.bench.ranks.layout.ranks_wanted(args.num_pairs).max(rooted);
     let ranks = args.start.ranks.unwrap_or(wanted);
@@ -80,23 +89,19 @@ pub(crate) fn prepare(args: OsuArgs, program: &Program) -> Result<(Job, Vec<Stri
         return Err(Error::usage(format!("-k {root} is not a rank: -n {ranks} gives ranks 0 to {last}")));
     }
     let parts = vec![Part { choices: vec![program.choice], plan }];
-    let extent = job::extent(&args.start, &args.role, &parts, ranks)?;
-    selection::check_ranks(args.start.ranks, &parts)?;
     let graphs = graphs(&args, program)?;
     let output = OutputArgs { osu: Some(columns), graphs, ..OutputArgs::from_format(Format::Osu, args.file) };
-    let output = output.settled()?;
-    Ok((Job::one_launch(args.start, output, args.role, Work::Benchmarks(parts), extent), notes))
+    let known = args.start.ranks;
+    Ok((Job::one_launch(args.start, output, args.role, parts, known, ranks)?, notes))
 }
 
 /// Returns the figures that `-G` asks for. None of their files may be the result file.
 fn graphs(args: &OsuArgs, program: &Program) -> Result<Option<GraphRequest>> {
-    let mut request = GraphRequest { program: program.osu.name, forms: Vec::new() };
-    for form in &args.graph {
+    let forms = selection::each_once(args.graph.iter().copied());
+    let request = GraphRequest { program: program.osu.name, forms };
+    for form in &request.forms {
         if let (Some(file), Some(out)) = (request.file(*form), &args.file.out) {
             target::check(out, "-o", [("the file of -G", file.as_path())])?;
-        }
-        if !request.forms.contains(form) {
-            request.forms.push(*form);
         }
     }
     Ok((!request.forms.is_empty()).then_some(request))
@@ -121,8 +126,8 @@ fn help(parser: &clap::Command, program: Option<&Program>) -> Result<String> {
     };
     let name = program.osu.name;
     let is_own = |arg: &clap::Arg| {
-        let own = options::OWN.iter().find(|own| arg.get_id() == own.id);
-        own.is_none_or(|own| (own.is_of)(program)) && arg.get_id() != "install_links"
+        let own = options::OWN.iter().find(|(_, id, _)| arg.get_id() == id);
+        own.is_none_or(|(.., has)| has(program)) && arg.get_id() != "install_links"
     };
     let has_buffers = osu.get_arguments().any(|arg| arg.get_id() == "buffers" && is_own(arg));
     let buffers = if has_buffers { " [H|D|MD|MH].." } else { "" };
@@ -149,7 +154,7 @@ const COLLECTIVE: &str = "collective.";
 
 /// Kinds of OSU programs, which accept different options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Family {
+enum ProgramKind {
     TwoSided,
     OneSided,
     Collective,
@@ -158,31 +163,31 @@ enum Family {
 pub(crate) struct Program {
     osu: Osu,
     choice: Choice,
-    family: Family,
+    kind: ProgramKind,
 }
 
 impl Program {
     /// Finds a program by its name, with or without `osu_`.
     pub(crate) fn find(registry: &Registry, name: &str) -> Result<Program> {
-        let full = if name.starts_with("osu_") { name.to_owned() } else { format!("osu_{name}") };
+        let full = if name.starts_with(PREFIX) { name.to_owned() } else { format!("{PREFIX}{name}") };
         let mut all =
             registry.all().iter().flat_map(|bench| bench.osu_names().map(move |osu| (*bench, *osu)));
         let Some((bench, osu)) = all.find(|(_, osu)| osu.name == full) else {
-            return Err(unknown(registry, name));
+            return Err(unknown(registry, name, &full));
         };
         Ok(Program::new(bench, osu))
     }
 
     /// Returns the program of a benchmark that has this name.
     fn new(bench: &'static Benchmark, osu: Osu) -> Program {
-        let family = if bench.parameter("sync").is_some() {
-            Family::OneSided
+        let kind = if bench.parameter("sync").is_some() {
+            ProgramKind::OneSided
         } else if bench.name.starts_with(COLLECTIVE) {
-            Family::Collective
+            ProgramKind::Collective
         } else {
-            Family::TwoSided
+            ProgramKind::TwoSided
         };
-        Program { osu, choice: Choice { bench, preset: osu.axes }, family }
+        Program { osu, choice: Choice { bench, preset: osu.axes }, kind }
     }
 
     fn parameter(&self, name: &str) -> Option<&'static Parameter> {
@@ -210,7 +215,7 @@ impl Program {
 
     /// Returns OMB's smallest and largest message by default.
     fn sizes(&self) -> (Bytes, Bytes) {
-        (Bytes(1), if self.family == Family::Collective { LARGEST_COLLECTIVE } else { LARGEST })
+        (Bytes(1), if self.kind == ProgramKind::Collective { LARGEST_COLLECTIVE } else { LARGEST })
     }
 
     /// Returns why OMB refuses this number of ranks, if it does. `pairs` tells whether the user asks for a number of pairs, which OMB
@@ -240,10 +245,10 @@ impl Program {
             iterations: iterations.unwrap_or(timed),
             warmup: warmup.unwrap_or(untimed),
         };
-        let (small, large) = match (self.family, self.choice.bench.described.metric) {
+        let (small, large) = match (self.kind, self.choice.bench.described.metric) {
             // osu_bcast of OMB 3.x has as many at all sizes.
             _ if self.osu.name == ACKNOWLEDGED => ((1000, 100), (1000, 100)),
-            (Family::Collective, _) => ((1000, 100), (100, 10)),
+            (ProgramKind::Collective, _) => ((1000, 100), (100, 10)),
             (_, Metric::Bandwidth) => ((100, 10), (20, 2)),
             (_, Metric::Latency) => ((10_000, 100), (1000, 10)),
         };
@@ -303,17 +308,16 @@ fn uncovered(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the error about a name that is no program.
-fn unknown(registry: &Registry, name: &str) -> Error {
-    let full = if name.starts_with(PREFIX) { name.to_owned() } else { format!("{PREFIX}{name}") };
-    if let Some(why) = uncovered(&full) {
+/// Returns the error about a name that is no program. `full` begins with [`PREFIX`].
+fn unknown(registry: &Registry, name: &str, full: &str) -> Error {
+    if let Some(why) = uncovered(full) {
         return Error::usage(format!("{full} is not supported: {why}"));
     }
-    let instead = if suites::find(name).is_ok() {
+    let instead = if programs::find(name).is_ok() {
         format!("it is a program of IMB: ombx imb {name}")
     } else if lookup::find(registry, name).is_ok() {
         format!("ombx run {name} measures it")
-    } else if let Some(known) = nearest(registry, &full) {
+    } else if let Some(known) = nearest(registry, full) {
         format!("did you mean {known}?")
     } else {
         "ombx osu lists them".to_owned()

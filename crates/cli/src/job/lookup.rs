@@ -8,7 +8,7 @@ use ombx_core::{
 };
 use ombx_results::file::is_named_as_result;
 
-use crate::{commands::imb::suites, families};
+use crate::{commands::imb::programs, families};
 
 /// Longest text, in characters, for which a similar name is searched.
 const LONGEST_NAME: usize = 64;
@@ -123,7 +123,7 @@ const OTHERS: [(&str, &[(&str, &str)]); 6] = [
 fn counterparts() -> impl Iterator<Item = (&'static str, &'static str, String)> {
     let others = OTHERS.into_iter().flat_map(|(suite, all)| all.iter().map(move |pair| (suite, pair)));
     let others = others.map(|(suite, (theirs, ours))| (suite, *theirs, (*ours).to_owned()));
-    suites::counterparts().map(|(theirs, ours)| ("IMB", theirs, ours)).chain(others)
+    programs::counterparts().map(|(theirs, ours)| ("IMB", theirs, ours)).chain(others)
 }
 
 /// What leads from a name of another suite to a benchmark here.

@@ -14,9 +14,17 @@ use ombx_core::{
 
 /// Returns the items, each once, in the order in which they are first.
 pub(crate) fn each_once<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut once = Vec::new();
+    each_once_by(items, |one, other| one == other)
+}
+
+/// Returns the items, each once, as [`each_once`] does. `is_same` tells which items are one.
+pub(crate) fn each_once_by<T>(
+    items: impl IntoIterator<Item = T>,
+    is_same: impl Fn(&T, &T) -> bool,
+) -> Vec<T> {
+    let mut once: Vec<T> = Vec::new();
     for item in items {
-        if !once.contains(&item) {
+        if !once.iter().any(|known| is_same(known, &item)) {
             once.push(item);
         }
     }
@@ -31,15 +39,11 @@ pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec
              such as suite:smoke (see ombx list)",
         ));
     }
-    let mut found: Vec<Choice> = Vec::new();
-    for pattern in patterns.iter().flat_map(|words| words.split(',')) {
-        for choice in lookup::find(registry, pattern)? {
-            if found.iter().all(|c| (c.bench.name, c.preset) != (choice.bench.name, choice.preset)) {
-                found.push(choice);
-            }
-        }
-    }
-    Ok(found)
+    let patterns = patterns.iter().flat_map(|words| words.split(','));
+    let found = patterns.map(|pattern| lookup::find(registry, pattern)).collect::<Result<Vec<_>>>()?;
+    Ok(each_once_by(found.concat(), |one, other| {
+        (one.bench.name, one.preset) == (other.bench.name, other.preset)
+    }))
 }
 
 /// Returns parts and places of all benchmarks, in the order in which ranks of a user's launcher measure them: those of one medium after

@@ -20,15 +20,12 @@ use std::{
 use ombx_core::{
     codec,
     error::{Error, Kind, Result},
-    system::{clock::Since, environment::hostname},
+    system::{clock::Since, environment::hostname, remote_shell::RemoteShell},
     unit::Rank,
 };
 use ombx_sockets::{
     Coordinator, Token,
-    control::{
-        RemoteShell,
-        process::{self, ProcessGroup, Started},
-    },
+    control::process::{self, ProcessGroup, Started},
     session::{Reach, SessionEvent, listen},
     socket::{self, address_towards},
 };
@@ -85,7 +82,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let to_session = send.clone();
     let on_event = Box::new(move |event| drop(to_session.send(Event::Session(event))));
     let coordinator = Coordinator::start(listener, job.extent.ranks, on_event)?;
-    let exited = move |rank, exit: process::Exit| drop(send.send(Event::Exit(rank as u32, exit.status)));
+    let exited = move |rank, exit: process::MemberEnd| drop(send.send(Event::Exit(rank as u32, exit.status)));
     let ranks = ProcessGroup::watch_exits(exited);
     let exits = vec![None; placements.len()];
     let over_ssh = serving.is_none();
@@ -115,7 +112,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
 
 /// Starts one rank and sends its invitation.
 fn start(job: &Job, placement: &Placement, invitation: &Invitation) -> Result<Started> {
-    let shell = RemoteShell::ssh(&job.start.launcher_arg);
+    let shell = RemoteShell::ssh(None, &job.start.launcher_arg);
     let remote = placement.host.as_deref().map(|host| (&shell, host));
     let mut command = process::command(remote, "worker", &[])?;
     command.stdout(if invitation.rank == 0 { Stdio::inherit() } else { Stdio::null() });

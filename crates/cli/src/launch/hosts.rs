@@ -5,10 +5,9 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
     fs::File,
     io::{self, Read, Seek},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, ExitStatus, Stdio},
     thread,
     time::Duration,
 };
@@ -21,7 +20,8 @@ use ombx_core::{
         file::{read_named, shown_name},
         host_name::check_host,
         limits::{is_limit, start_error},
-        node_set, ssh,
+        node_set,
+        remote_shell::RemoteShell,
     },
     unit,
 };
@@ -207,7 +207,7 @@ const LINE: &str = "cat /proc/sys/kernel/hostname || true";
 pub(crate) const REACH_LIMIT: Duration = Duration::from_secs(30);
 /// Time limit of a host after a job has failed. It has answered before.
 pub(super) const LIMIT_AFTER_JOB: Duration = Duration::from_secs(10);
-/// Time limit of the other hosts once one has failed: ssh gives up on those that do not answer before it.
+/// Time limit of the other hosts once one has failed.
 const LIMIT_AFTER_FAILURE: Duration = Duration::from_millis(4800);
 /// Maximum number of hosts that are reached at the same time.
 const MOST_AT_ONCE: usize = 256;
@@ -216,20 +216,14 @@ const POLL: Duration = Duration::from_millis(10);
 /// Maximum number of bytes that are read of what a remote shell prints.
 const LONGEST: u64 = 1 << 16;
 
-/// Returns ssh, or the program that the user has chosen in its place, with its options.
-pub(crate) fn ssh(start: &StartArgs) -> Vec<OsString> {
-    let program = ssh::program(start.ssh.as_ref().map(OsString::from));
-    [program].into_iter().chain(ssh::OPTIONS.map(OsString::from)).collect()
-}
-
 /// Reaches all hosts at the same time. Returns the own name of each host that says it, by the name that the user gave.
 ///
-/// `shell` is a program with its arguments, which is called as rsh is: with a host and a command. A host has this `limit` to answer.
+/// A host has this `limit` to answer.
 ///
 /// # Errors
 /// Names every host that cannot be reached, with the words of the remote shell.
 pub(super) fn reach(
-    shell: &[OsString],
+    shell: &RemoteShell,
     hosts: &[String],
     limit: Duration,
 ) -> Result<BTreeMap<String, String>> {
@@ -295,13 +289,12 @@ struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    fn start(shell: &[OsString], host: &'a str) -> io::Result<Attempt<'a>> {
+    fn start(shell: &RemoteShell, host: &'a str) -> io::Result<Attempt<'a>> {
         let file = || memfd_create("ombx-reach", MemfdFlags::CLOEXEC).map(File::from);
         let (stdout, stderr) = (file()?, file()?);
-        let program = shell.first().ok_or(io::ErrorKind::NotFound)?;
-        let mut command = Command::new(program);
-        command.args(&shell[1..]).arg(host).arg(LINE).stdin(Stdio::null());
-        let child = command.stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).spawn()?;
+        let mut command = shell.command(host, LINE);
+        let child =
+            command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).spawn()?;
         Ok(Attempt { host, child, stdout, stderr, since: Since::now() })
     }
 
@@ -331,7 +324,7 @@ fn last_line(file: &mut File) -> Option<String> {
 }
 
 /// Describes failures. Hosts of which the remote shell says the same, apart from their name, share its words.
-fn message(shell: &[OsString], all: usize, failures: &[(&str, String)]) -> String {
+fn message(shell: &RemoteShell, all: usize, failures: &[(&str, String)]) -> String {
     let mut groups: Vec<(String, Vec<&str>, &str)> = Vec::new();
     for (host, words) in failures {
         let name = host.rsplit('@').next().unwrap_or_default();
@@ -346,7 +339,7 @@ fn message(shell: &[OsString], all: usize, failures: &[(&str, String)]) -> Strin
         .map(|(_, hosts, words)| format!("{}: {words}", node_set::fold(hosts.iter().copied())))
         .collect();
     let of = if all > 1 { format!("{} of {all} hosts: ", failures.len()) } else { String::new() };
-    let program = shell.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+    let program = shell.program();
     let first = failures.first().map_or("", |(host, _)| host);
     format!("cannot reach {of}{}. Check `{program} {first} true`", texts.join("; "))
 }
@@ -437,8 +430,8 @@ mod tests {
     }
 
     /// Returns a remote shell that is a script with the host in `$1`.
-    fn shell(script: &str) -> Vec<OsString> {
-        ["sh", "-c", script, "shell"].map(OsString::from).to_vec()
+    fn shell(script: &str) -> RemoteShell {
+        RemoteShell::new("sh", ["-c", script, "shell"])
     }
 
     fn hosts(names: &[&str]) -> Vec<String> {
@@ -499,11 +492,11 @@ mod tests {
 
     #[test]
     fn a_shell_that_cannot_start_or_says_nothing_is_an_error() {
-        let error = |shell: &[OsString]| reach(shell, &hosts(&["n01"]), REACH_LIMIT).unwrap_err().to_string();
+        let error =
+            |shell: &RemoteShell| reach(shell, &hosts(&["n01"]), REACH_LIMIT).unwrap_err().to_string();
         let directory = tempfile::tempdir().unwrap();
-        assert!(
-            error(&[directory.path().join("ssh").into()]).contains("n01: cannot start its remote shell: ")
-        );
+        let absent = RemoteShell::new(directory.path().join("ssh"), [""; 0]);
+        assert!(error(&absent).contains("n01: cannot start its remote shell: "));
         assert!(
             error(&shell("exit 3")).contains("n01: its remote shell failed without a word (exit status: 3)")
         );

@@ -425,7 +425,10 @@ impl JobState<'_> {
             self.history.end_reason.is_none() && status.is_some_and(|status| status.signal().is_some());
         // The process has found another error than that of a connection or a rank.
         let is_other = child == Child::Ombx
-            && status.and_then(|status| status.code()).is_some_and(|code| matches!(code, 2..=5 | 7));
+            && matches!(
+                status.and_then(|status| Exit::from_code(status.code()?)),
+                Some(Exit::Usage | Exit::Incomplete | Exit::WrongData | Exit::Storage)
+            );
         let is_ended = matches!(self.history.end_reason, Some(EndReason::Signal(_) | EndReason::TimeLimit));
         if is_killed || is_other || is_ended {
             return None;

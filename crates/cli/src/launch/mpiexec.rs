@@ -15,7 +15,12 @@ use std::{
 use ombx_core::{
     benchmark::Threading,
     error::{Error, Result},
-    system::{environment::kept_variables, file::read_named, ssh},
+    system::{
+        environment::kept_variables,
+        file::read_named,
+        remote_shell::{self, RemoteShell},
+        search_path,
+    },
 };
 use ombx_mpi::Family;
 use ombx_results::render::plain;
@@ -26,13 +31,9 @@ use super::{
     finite_run::{VERSION_LIMIT, Version},
     hosts::{Host, hosts, ranks_by_host},
 };
-use crate::{
-    arguments::{
-        argv,
-        start::{Bind, Launcher, LauncherCommand, StartArgs},
-    },
-    launch::hosts,
-    search_path,
+use crate::arguments::{
+    argv,
+    start::{Bind, Launcher, LauncherCommand, StartArgs},
 };
 
 /// Variable in every process of a job on every host. The processes that a job leaves behind are found by it.
@@ -108,14 +109,14 @@ pub(crate) fn command(
 
 /// Returns the program with which the launcher starts processes on other hosts, with its arguments before the host; `None` if the
 /// launcher has another way, or if that cannot be known.
-pub(crate) fn remote_shell(args: &StartArgs) -> Option<Vec<OsString>> {
+pub(crate) fn remote_shell(args: &StartArgs) -> Option<RemoteShell> {
     let own_way = ["plm", "agent", "launcher", "bootstrap", "rmk"];
     let chosen = args.launcher_arg.iter().any(|arg| own_way.iter().any(|word| arg.contains(word)));
     if uses_srun(args) || chosen || matches!(args.launcher, Launcher::Command(_)) {
         return None;
     }
-    if args.ssh.is_some() {
-        return Some(hosts::ssh(args));
+    if let Some(program) = remote_shell::replacement(args.ssh.as_deref()) {
+        return Some(RemoteShell::new(program, remote_shell::OPTIONS));
     }
     let variable =
         |names: &[&str]| names.iter().find_map(|name| env::var(name).ok()).filter(|v| !v.is_empty());
@@ -140,13 +141,13 @@ pub(crate) fn remote_shell(args: &StartArgs) -> Option<Vec<OsString>> {
     }
     // Open MPI takes the first program of a list that is installed: `ssh : rsh`.
     let list = program.or(way.filter(|way| way == "rsh")).unwrap_or_else(|| "ssh : rsh".into());
-    let words = |shell: &str| shell.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let installed = |words: &Vec<String>| words.first().is_some_and(|program| search_path::has(program));
+    let words = |shell| Vec::from_iter(str::split_whitespace(shell));
+    let installed = |words: &Vec<&str>| words.first().is_some_and(|program| search_path::has(program));
     let words = list.split(':').map(words).find(installed)?;
     // Programs of the user may know no option of ssh.
     let is_ssh = words[0].rsplit('/').next() == Some("ssh");
-    let options: &[&str] = if is_ssh { &ssh::OPTIONS } else { &[] };
-    Some(words.iter().map(OsString::from).chain(options.iter().map(OsString::from)).collect())
+    let options: &[&str] = if is_ssh { &remote_shell::OPTIONS } else { &[] };
+    Some(RemoteShell::new(words[0], [&words[1..], options].concat()))
 }
 
 /// Returns the files in which administrators and users set parameters of Open MPI.
@@ -255,8 +256,8 @@ fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> 
             command.arg("-ppn").arg(count.to_string());
         }
     }
-    if let Some(ssh) = &args.ssh {
-        command.args(["-launcher", "ssh", "-launcher-exec", ssh]);
+    if let Some(ssh) = remote_shell::replacement(args.ssh.as_deref()) {
+        command.args(["-launcher", "ssh", "-launcher-exec"]).arg(ssh);
     }
     if let Some(interface) = &args.interface {
         command.args(["-iface", interface]);
@@ -291,8 +292,8 @@ fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Comman
             command.args(["--mca", "plm_rsh_agent", "sh"]);
         }
     }
-    if let Some(ssh) = &args.ssh {
-        command.args(["--mca", "plm_rsh_agent", ssh]);
+    if let Some(ssh) = remote_shell::replacement(args.ssh.as_deref()) {
+        command.args(["--mca", "plm_rsh_agent"]).arg(ssh);
     }
     if let Some(interface) = &args.interface {
         // The launcher of Open MPI 5 does not start with the loopback interface alone.

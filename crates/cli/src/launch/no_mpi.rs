@@ -5,6 +5,7 @@ use std::{ffi::OsString, process::Command};
 use ombx_core::{
     benchmark::Threading,
     error::{Error, Result},
+    system::remote_shell::RemoteShell,
 };
 
 use crate::arguments::start::StartArgs;
@@ -32,7 +33,7 @@ pub(crate) fn of_another_mpi_in_path() -> Option<String> {
     None
 }
 
-pub(crate) fn remote_shell(_: &StartArgs) -> Option<Vec<OsString>> {
+pub(crate) fn remote_shell(_: &StartArgs) -> Option<RemoteShell> {
     None
 }
 

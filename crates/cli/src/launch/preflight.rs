@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     env,
-    ffi::OsString,
     path::Path,
     thread,
     time::Duration,
@@ -12,7 +11,10 @@ use std::{
 use ombx_core::{
     benchmark::Medium,
     error::{Error, Result},
-    system::{environment::hostname, host, host_name::is_here, limits::Limits},
+    system::{
+        environment::hostname, host, host_name::is_here, limits::Limits, remote_shell::RemoteShell,
+        search_path,
+    },
     unit::{Bytes, counted},
 };
 
@@ -26,7 +28,6 @@ use crate::{
         hosts::{self, Host, LIMIT_AFTER_JOB, REACH_LIMIT, hosts, ranks_by_host},
         mpiexec,
     },
-    search_path,
 };
 
 /// Maximum number of ranks per core. With more of them a measurement is meaningless and the start can exhaust a machine.
@@ -87,7 +88,7 @@ pub(super) fn unreachable(job: &Job, medium: Medium) -> Option<String> {
 /// Reaches all hosts that a user has named through a remote shell, within a limit for each. Returns the name that each gives itself.
 pub(crate) fn reach_all(
     start: &StartArgs,
-    shell: Option<Vec<OsString>>,
+    shell: Option<RemoteShell>,
     medium: Medium,
     limit: Duration,
 ) -> Result<BTreeMap<String, String>> {
@@ -117,21 +118,17 @@ fn used(hosts: Vec<Host>, ranks: u32) -> Result<Vec<String>> {
     Ok(each_once(used.map(|(host, _)| host.name)))
 }
 
-/// Returns the program that starts processes on other hosts, with its arguments before the host; `None` if there is none, or if it is
-/// not known.
-fn remote_shell(job: &Job, medium: Medium) -> Option<Vec<OsString>> {
+/// Returns the program that starts processes on other hosts; `None` if there is none, or if it is not known.
+fn remote_shell(job: &Job, medium: Medium) -> Option<RemoteShell> {
     let start = &job.start;
     match medium {
         // The server of the job is reached without a remote shell.
         _ if start.connect.connect.is_some() => None,
         Medium::Mpi => mpiexec::remote_shell(start),
-        Medium::Sockets => {
-            let options = start.launcher_arg.iter().map(OsString::from);
-            Some(hosts::ssh(start).into_iter().chain(options).chain(["--".into()]).collect())
-        }
+        Medium::Sockets => Some(RemoteShell::ssh(start.ssh.as_deref(), &start.launcher_arg)),
         Medium::Own => match job.chosen("remote-shell") {
-            Some(shell) => Some(shell.split_whitespace().map(OsString::from).collect()),
-            None => Some(hosts::ssh(start).into_iter().chain(["--".into()]).collect()),
+            Some(shell) => RemoteShell::parse(shell).ok(),
+            None => Some(RemoteShell::ssh(start.ssh.as_deref(), &[])),
         },
     }
 }

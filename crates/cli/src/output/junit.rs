@@ -4,7 +4,7 @@ use ombx_core::result::Tally;
 use ombx_results::verdict::{Conclusion, SlowPart, Verdict};
 
 /// One case of a report.
-pub(crate) struct Case {
+pub(crate) struct TestCase {
     pub(crate) class: String,
     pub(crate) name: String,
     pub(crate) outcome: Outcome,
@@ -25,13 +25,13 @@ pub(crate) enum Outcome {
 /// Returns the report of a command about something.
 ///
 /// It is written here, because a library for these few elements brings ten packages.
-pub(crate) fn report(command: &str, about: &str, cases: impl IntoIterator<Item = Case>) -> String {
-    let cases: Vec<Case> = cases.into_iter().collect();
+pub(crate) fn report(command: &str, about: &str, cases: impl IntoIterator<Item = TestCase>) -> String {
+    let cases: Vec<TestCase> = cases.into_iter().collect();
     let count = |is: fn(&Outcome) -> bool| cases.iter().filter(|case| is(&case.outcome)).count();
     let (tests, skipped) = (cases.len(), count(|outcome| matches!(outcome, Outcome::Skipped(_))));
     let failures = count(|outcome| matches!(outcome, Outcome::Failed(_)));
     let errors = count(|outcome| matches!(outcome, Outcome::Broken(_)));
-    let elements: String = cases.iter().map(Case::element).collect();
+    let elements: String = cases.iter().map(TestCase::element).collect();
     let suite = format!(
         "    <testsuite name=\"{}\" tests=\"{tests}\" skipped=\"{skipped}\" errors=\"{errors}\" failures=\"{failures}\"",
         escaped(about)
@@ -46,7 +46,7 @@ pub(crate) fn report(command: &str, about: &str, cases: impl IntoIterator<Item =
     )
 }
 
-impl Case {
+impl TestCase {
     /// Returns the case as an element.
     fn element(&self) -> String {
         let (name, class) = (escaped(&self.name), escaped(&self.class));
@@ -93,8 +93,8 @@ pub(crate) fn links(verdict: &Verdict, rows: Tally) -> String {
 }
 
 /// Returns the conclusion, each slow part, and what kept rows from being measured, as cases.
-fn of_links(verdict: &Verdict, rows: Tally) -> Vec<Case> {
-    let case = |name: String, outcome, text| Case { class: "links".into(), name, outcome, text };
+fn of_links(verdict: &Verdict, rows: Tally) -> Vec<TestCase> {
+    let case = |name: String, outcome, text| TestCase { class: "links".into(), name, outcome, text };
     let sentences: Vec<&str> = verdict.sentences.iter().map(|sentence| sentence.text.as_str()).collect();
     let sentences = sentences.join("\n");
     let outcome = match verdict.conclusion {
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_report_is_xml_whatever_texts_contain() {
-        let case = |outcome, text: &str| Case {
+        let case = |outcome, text: &str| TestCase {
             class: "a".into(),
             name: "<b>".into(),
             outcome,

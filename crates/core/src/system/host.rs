@@ -30,7 +30,7 @@ fn per_cpu(loads: &str, cpus: u32) -> u32 {
 
 /// Facts of this host. A fact that the kernel does not provide is `None` and causes no notice.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Host {
+pub struct HostState {
     /// Limits of the system.
     pub limits: Limits,
     /// Whether the host has an RDMA adapter, which needs locked memory.
@@ -47,15 +47,15 @@ pub struct Host {
     pub traced: bool,
 }
 
-impl Host {
+impl HostState {
     /// Collects the facts of this host, which takes 0.4 s. The caller provides the free shared memory.
-    pub fn here(shared_free: Option<u64>) -> Host {
+    pub fn here(shared_free: Option<u64>) -> HostState {
         let before = Ticks::read(&read("/proc/stat"));
         sleep(LOAD_TIME);
         let spent = before.zip(Ticks::read(&read("/proc/stat"))).map(|(a, b)| b.since(a));
         let scope = read("/proc/sys/kernel/yama/ptrace_scope").trim().parse::<u32>().unwrap_or(0);
         let privileged = effective(&read("/proc/self/status")) == Some(0);
-        Host {
+        HostState {
             limits: Limits::here(),
             rdma: has_rdma(),
             shared_free,
@@ -176,7 +176,7 @@ fn effective(status: &str) -> Option<u32> {
 mod tests {
     use super::*;
 
-    fn codes(host: &Host, ranks: u32) -> Vec<String> {
+    fn codes(host: &HostState, ranks: u32) -> Vec<String> {
         host.problems(ranks).into_iter().map(|notice| notice.code).collect()
     }
 
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_host_without_problems_has_no_notice() {
-        let good = Host {
+        let good = HostState {
             limits: Limits {
                 files: Some(1024),
                 stack: Some(8 << 20),
@@ -202,15 +202,15 @@ mod tests {
             shared_free: Some(1 << 30),
             foreign: Some(0.01),
             stolen: Some(0.0),
-            ..Host::default()
+            ..HostState::default()
         };
-        assert_eq!((codes(&good, 2), codes(&Host::default(), 2)), (vec![], vec![]));
+        assert_eq!((codes(&good, 2), codes(&HostState::default(), 2)), (vec![], vec![]));
         assert_eq!(codes(&good, 300), ["nofile", "shared_memory"]);
     }
 
     #[test]
     fn each_problem_has_a_notice() {
-        let bad = Host {
+        let bad = HostState {
             limits: Limits {
                 locked_memory: Some(64 << 10),
                 files: Some(64),

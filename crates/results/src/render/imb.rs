@@ -8,7 +8,7 @@ use ombx_core::{
     stats::Summary,
 };
 
-use super::{Renderer, plain};
+use super::{Renderer, osu, plain};
 use crate::file::RunOutcome;
 
 /// Version of IMB that has these columns.
@@ -475,7 +475,7 @@ impl ImbClass {
         if self.titles()[0] == BYTES {
             cells.insert(0, bytes.to_string());
         }
-        let mean = row.across_ranks().map_or(summary.mean, |ranks| ranks.mean);
+        let mean = osu::mean(row, summary);
         match self {
             ImbClass::Single => {
                 let slowest = row.across_ranks().map_or(mean, |ranks| ranks.max);
@@ -514,7 +514,7 @@ impl ImbClass {
             }
             ImbClass::Passive => {
                 let first = row.samples.iter().find(|samples| samples.rank == 0).map_or(mean, mean_of);
-                cells.extend([figure(row, "pure_us", first), microseconds(first)]);
+                cells.extend([osu::resolved(row, "pure_us", None), microseconds(first)]);
             }
             ImbClass::Overlap
             | ImbClass::OverlapBarrier
@@ -524,9 +524,8 @@ impl ImbClass {
                 let slowest = row.across_ranks().map_or(mean, |ranks| ranks.max);
                 let whole = if is_file { slowest } else { mean };
                 cells.push(microseconds(whole));
-                cells.extend(
-                    ["pure_us", "compute_us", "overlap_percent"].map(|name| figure(row, name, whole)),
-                );
+                let figure = |name| osu::resolved(row, name, Some(whole / 1e3));
+                cells.extend(["pure_us", "compute_us", "overlap_percent"].map(figure));
             }
             ImbClass::Threads(_)
             | ImbClass::ThreadRate
@@ -573,22 +572,10 @@ fn mean_of(samples: &Samples) -> f64 {
 }
 
 fn microseconds(ns: f64) -> String {
-    decimals(ns / 1e3)
+    osu::two_decimals(Some(ns / 1e3))
 }
 
 /// Formats 10^6 bytes per second.
 fn bandwidth(bytes: u64, ns: f64) -> String {
-    decimals(bytes as f64 * 1e3 / ns)
-}
-
-fn decimals(value: f64) -> String {
-    if value.is_finite() { format!("{value:.2}") } else { "nan".into() }
-}
-
-/// Returns a figure. An overlap that is not resolved is the one that follows from the printed times, of which `whole` is that of both together.
-fn figure(row: &Measurement, name: &str, whole_ns: f64) -> String {
-    let value = |name: &str| row.figure(name).unwrap_or(f64::NAN);
-    let (is_overlap, found) = (name == "overlap_percent", value(name));
-    let computed = (100.0 - (whole_ns / 1e3 - value("compute_us")) / value("pure_us") * 100.0).max(0.0);
-    decimals(if is_overlap && found.is_nan() { computed } else { found })
+    osu::two_decimals(Some(bytes as f64 * 1e3 / ns))
 }

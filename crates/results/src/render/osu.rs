@@ -480,7 +480,7 @@ fn columns(row: &Measurement, program: &str, options: &OsuColumns) -> Vec<Column
     let mut columns = if overlaps {
         let overall = row.summary.as_ref().map(|summary| mean(row, summary) / 1e3);
         let shown = OVERLAP.iter().filter(|(_, _, full)| options.full || !full);
-        let figures = shown.map(|(figure, title, _)| Column::new(*title, resolved(row, figure)));
+        let figures = shown.map(|(figure, title, _)| Column::new(*title, resolved(row, figure, overall)));
         [Column::new("Overall(us)", two_decimals(overall))].into_iter().chain(figures).collect()
     } else {
         headline(row, program, options)
@@ -539,7 +539,7 @@ fn title(row: &Measurement, program: &str) -> &'static str {
 }
 
 /// Returns the mean time of a leg in nanoseconds, averaged over all timed ranks like `Avg` of OMB.
-fn mean(row: &Measurement, summary: &Summary) -> f64 {
+pub(super) fn mean(row: &Measurement, summary: &Summary) -> f64 {
     row.across_ranks().map_or(summary.mean, |ranks| ranks.mean)
 }
 
@@ -577,9 +577,9 @@ fn validation(row: &Measurement) -> &'static str {
 
 /// Returns a figure of a nonblocking collective. An overlap that is not resolved is the one that follows from the other figures, as OMB
 /// computes it.
-fn resolved(row: &Measurement, name: &str) -> String {
+pub(super) fn resolved(row: &Measurement, name: &str, overall_us: Option<f64>) -> String {
     let computed = || {
-        let overall = mean(row, row.summary.as_ref()?) / 1e3;
+        let overall = overall_us?;
         let (pure, compute) = (row.figure("pure_us")?, row.figure("compute_us")?);
         (name == "overlap_percent").then(|| (100.0 - (overall - compute) / pure * 100.0).max(0.0))
     };
@@ -592,6 +592,6 @@ fn per_ns(row: &Measurement, summary: &Summary, amount: fn(Work) -> u64) -> Opti
     row.work.map(|work| amount(work) as f64 / (mean(row, summary) * work.legs as f64))
 }
 
-fn two_decimals(figure: Option<f64>) -> String {
+pub(super) fn two_decimals(figure: Option<f64>) -> String {
     figure.filter(|x| x.is_finite()).map_or_else(|| NO_FIGURE.into(), |x| format!("{x:.2}"))
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
-use super::{Groups, Hosts, Link, LinkSweep, LinkTimes, link_name, sweep::Findings};
+use super::{HostGroups, Hosts, Link, LinkSweep, LinkTimes, link_name, sweep::Findings};
 use crate::{
     file::{RunOutcome, RunWithRows},
     number,
@@ -42,7 +42,7 @@ pub struct Criteria {
     /// What ends the command with a code other than 0.
     pub fail_on: FailOn,
     /// Groups of hosts that are compared with each other.
-    pub groups: Groups,
+    pub groups: HostGroups,
 }
 
 impl Criteria {

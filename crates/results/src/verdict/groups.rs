@@ -18,7 +18,7 @@ const GROUPS: &str = "groups";
 
 /// Groups of hosts, on one level or several.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Groups {
+pub struct HostGroups {
     /// Levels, the lowest first. The groups of a level have no host in common.
     levels: Vec<Vec<Group>>,
 }
@@ -34,7 +34,7 @@ pub struct Group {
     pub hosts: BTreeSet<String>,
 }
 
-impl Groups {
+impl HostGroups {
     /// Returns whether there is no group.
     pub fn is_empty(&self) -> bool {
         self.levels.is_empty()
@@ -45,7 +45,7 @@ impl Groups {
         &self.levels
     }
 
-    /// Returns the groups as one line, which [`Groups::of_line`] reads: `switch:s1=n[01-04] switch:s2=n[05-08]`, and `;` between
+    /// Returns the groups as one line, which [`HostGroups::of_line`] reads: `switch:s1=n[01-04] switch:s2=n[05-08]`, and `;` between
     /// levels.
     pub fn line(&self) -> String {
         let group = |group: &Group| {
@@ -56,15 +56,15 @@ impl Groups {
         self.levels.iter().map(level).collect::<Vec<_>>().join(";")
     }
 
-    /// Reads the form of [`Groups::line`].
+    /// Reads the form of [`HostGroups::line`].
     ///
     /// # Errors
     /// A sentence about a group that has another form.
-    pub fn of_line(line: &str) -> Result<Groups, String> {
+    pub fn of_line(line: &str) -> Result<HostGroups, String> {
         let group = |text: &str| read_group(text).ok_or_else(|| format!("{text:?} is not a group of hosts"));
         let level = |level: &str| level.split(' ').map(group).collect::<Result<Vec<_>, _>>();
         let levels = line.split(';').filter(|level| !level.is_empty()).map(level);
-        Ok(Groups { levels: levels.collect::<Result<Vec<_>, _>>()? })
+        Ok(HostGroups { levels: levels.collect::<Result<Vec<_>, _>>()? })
     }
 
     /// Adds the groups to the options of a run.
@@ -75,8 +75,8 @@ impl Groups {
     }
 
     /// Reads the groups from the options of a run. Other text says nothing.
-    pub fn of_plan(plan: &BTreeMap<String, String>) -> Groups {
-        plan.get(GROUPS).and_then(|line| Groups::of_line(line).ok()).unwrap_or_default()
+    pub fn of_plan(plan: &BTreeMap<String, String>) -> HostGroups {
+        plan.get(GROUPS).and_then(|line| HostGroups::of_line(line).ok()).unwrap_or_default()
     }
 }
 
@@ -102,10 +102,10 @@ struct Raw {
 
 type Checked<T> = Result<T, String>;
 
-impl FromStr for Groups {
+impl FromStr for HostGroups {
     type Err = String;
 
-    fn from_str(text: &str) -> Checked<Groups> {
+    fn from_str(text: &str) -> Checked<HostGroups> {
         let mut raw: BTreeMap<String, Raw> = BTreeMap::new();
         // A backslash continues a line, as in the files of Slurm.
         for (number, line) in (1..).zip(text.replace("\\\n", "  ").lines()) {
@@ -118,7 +118,7 @@ impl FromStr for Groups {
             return Err(format!("there are more than {MOST_GROUPS} groups"));
         }
         let levels = levels(&raw)?;
-        if levels.is_empty() { Err("no group has a host".into()) } else { Ok(Groups { levels }) }
+        if levels.is_empty() { Err("no group has a host".into()) } else { Ok(HostGroups { levels }) }
     }
 }
 
@@ -322,12 +322,12 @@ impl Hosts {
     /// Builds the map from the places of a run, with the groups that its options name.
     pub fn of_run(run: &Run) -> Hosts {
         let hosts = Hosts::new(run.places.iter().map(|place| place.host.as_str()));
-        hosts.grouped(&Groups::of_plan(&run.plan))
+        hosts.grouped(&HostGroups::of_plan(&run.plan))
     }
 
     /// Puts the hosts into groups. A level with a single group, or with a group for each host, says nothing and is left out.
     #[must_use]
-    pub fn grouped(self, groups: &Groups) -> Hosts {
+    pub fn grouped(self, groups: &HostGroups) -> Hosts {
         let mut levels: Vec<Level> = Vec::new();
         for level in groups.levels() {
             let mut found = Level::default();

@@ -1,15 +1,12 @@
 //! Processes of this binary in another role: starting them here or on another host, watching them and ending them.
 
 use std::{
-    env,
-    ffi::OsString,
-    fmt,
+    env, fmt,
     io::{self, Write},
     os::{
         fd::{BorrowedFd, OwnedFd},
         unix::{net::UnixStream, process::ExitStatusExt},
     },
-    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
@@ -20,7 +17,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
-    system::{limits::start_error, ssh},
+    system::{limits::start_error, remote_shell::RemoteShell},
 };
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -147,12 +144,12 @@ fn failed(name: &str, error: &io::Error) -> Error {
 #[derive(Debug)]
 pub(crate) enum Event<M> {
     Message(usize, M),
-    Exited(usize, Exit),
+    Exited(usize, MemberEnd),
 }
 
 /// How a member ended.
 #[derive(Debug)]
-pub struct Exit {
+pub struct MemberEnd {
     /// Name of the member.
     pub name: String,
     /// Process number; `None` for a thread.
@@ -161,7 +158,7 @@ pub struct Exit {
     pub status: Option<ExitStatus>,
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for MemberEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)?;
         if let Some(pid) = self.pid {
@@ -201,7 +198,7 @@ struct State {
 
 impl ProcessGroup {
     /// Returns an empty group of members without control channels. `handler` is called with the number of a member and its end, on any thread.
-    pub fn watch_exits(handler: impl Fn(usize, Exit) + Send + Sync + 'static) -> ProcessGroup {
+    pub fn watch_exits(handler: impl Fn(usize, MemberEnd) + Send + Sync + 'static) -> ProcessGroup {
         ProcessGroup::new(move |event| match event {
             Event::Exited(member, exit) => handler(member, exit),
             Event::Message(..) => {}
@@ -297,7 +294,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Waits until a member has ended. The child's mutex is free meanwhile, so that the group can kill it.
-fn wait(name: String, child: &Mutex<Option<Child>>) -> Exit {
+fn wait(name: String, child: &Mutex<Option<Child>>) -> MemberEnd {
     let pid = lock(child).as_ref().map(Child::id);
     if let Some(pid) = pid.and_then(|pid| Pid::from_raw(pid.cast_signed())) {
         // `NOWAIT` leaves the process number in use: a kill meanwhile cannot hit another process.
@@ -306,48 +303,7 @@ fn wait(name: String, child: &Mutex<Option<Child>>) -> Exit {
         {}
     }
     let status = lock(child).as_mut().and_then(|child| child.wait().ok());
-    Exit { name, pid, status }
-}
-
-/// A program that runs a command on another host. The first words of its command line come before the host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RemoteShell(Vec<OsString>);
-
-impl RemoteShell {
-    /// Returns ssh with further options. The environment variable `OMBX_SSH` replaces the program.
-    pub fn ssh(options: &[String]) -> RemoteShell {
-        let own = ssh::PATIENT_OPTIONS.map(OsString::from);
-        let options = options.iter().map(OsString::from);
-        let program = std::iter::once(ssh::program(None));
-        RemoteShell(program.chain(own).chain(options).chain(["--".into()]).collect())
-    }
-
-    /// Reads a program and its arguments, separated by blanks. It is called as rsh is: `PROGRAM ARGUMENT.. HOST COMMAND`.
-    ///
-    /// # Errors
-    /// Usage error if this host has no such program.
-    pub fn parse(text: &str) -> Result<RemoteShell> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let program = *words.first().ok_or_else(|| Error::usage("--remote-shell names no program"))?;
-        let path = env::var_os("PATH").unwrap_or_default();
-        let exists = if program.contains('/') {
-            Path::new(program).is_file()
-        } else {
-            env::split_paths(&path).any(|directory| directory.join(program).is_file())
-        };
-        if !exists {
-            return Err(Error::usage(format!("--remote-shell {program}: this host has no such program")));
-        }
-        Ok(RemoteShell(words.into_iter().map(OsString::from).collect()))
-    }
-
-    /// Returns the command that runs a line of shell on a host.
-    pub(crate) fn command(&self, host: &str, line: &str) -> Command {
-        let mut words = self.0.iter();
-        let mut command = Command::new(words.next().map_or("ssh".as_ref(), OsString::as_os_str));
-        command.args(words).arg(host).arg(line);
-        command
-    }
+    MemberEnd { name, pid, status }
 }
 
 #[cfg(test)]
@@ -364,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_remote_shell_gets_whole_words_and_no_secret() {
-        let shell = RemoteShell::ssh(&[]);
+        let shell = RemoteShell::ssh(None, &[]);
         let command = command(Some((&shell, "n02")), "pipeline-process", &["node 1"]).unwrap();
         let last = command.get_args().last().unwrap().to_string_lossy();
         assert!(last.starts_with("exec '/") && last.ends_with("' pipeline-process 'node 1'"), "{last}");
@@ -391,7 +347,7 @@ mod tests {
         group.add(Started::thread("b".into(), echo).unwrap()).unwrap();
         group.broadcast(&7u8);
         assert!(matches!(events.recv().unwrap(), Event::Message(1, 7)));
-        assert!(matches!(events.recv().unwrap(), Event::Exited(1, Exit { status: None, .. })));
+        assert!(matches!(events.recv().unwrap(), Event::Exited(1, MemberEnd { status: None, .. })));
     }
 
     #[test]
@@ -403,34 +359,5 @@ mod tests {
         let child = group.members[0].child.lock().unwrap().as_mut().unwrap().try_wait().unwrap();
         assert_eq!(child.unwrap().signal(), Some(9));
         assert!(events.try_recv().is_err(), "an end that was asked for was reported");
-    }
-}
-
-#[cfg(test)]
-mod remote_shell_tests {
-    use super::*;
-
-    fn words(shell: &RemoteShell) -> Vec<String> {
-        let command = shell.command("n02", "exec 'x' 'y z'");
-        let all = [command.get_program()].into_iter().chain(command.get_args());
-        all.map(|word| word.to_string_lossy().into_owned()).collect()
-    }
-
-    #[test]
-    fn a_bare_shell_gets_its_own_arguments_the_host_and_one_line() {
-        let shell = RemoteShell::parse(" sh  -l me ").unwrap();
-        assert_eq!(words(&shell), ["sh", "-l", "me", "n02", "exec 'x' 'y z'"]);
-        let directory = ombx_testkit::Directory::new("shell");
-        let absent = directory.path().join("rsh").display().to_string();
-        for text in ["", "  ", &absent, &format!("{absent} -l me")] {
-            assert!(RemoteShell::parse(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn ssh_gets_its_options_before_a_separator() {
-        let words = words(&RemoteShell::ssh(&["-p".into(), "22".into()]));
-        let [.., p, port, separator, host, _] = words.as_slice() else { panic!("{words:?}") };
-        assert_eq!([&**p, port, separator, host], ["-p", "22", "--", "n02"]);
     }
 }

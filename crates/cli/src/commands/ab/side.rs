@@ -3,12 +3,9 @@
 use std::{
     fmt, fs,
     io::BufReader,
-    os::unix::{
-        fs::PermissionsExt,
-        process::{CommandExt, ExitStatusExt},
-    },
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, Command, Stdio},
     time::Duration,
 };
 
@@ -16,7 +13,7 @@ use std::ffi::OsString;
 
 use ombx_core::{
     error::{Error, Exit, Result},
-    system::file::standard_input_again,
+    system::{file::standard_input_again, search_path},
 };
 use ombx_results::{
     compare::Turn,
@@ -32,7 +29,6 @@ use crate::{
     },
     launch::{finite_run, supervision},
     output::target::{self, ResultTarget},
-    search_path,
 };
 
 /// Time in which a command may end its ranks.
@@ -120,11 +116,15 @@ impl SideCommand {
             }
         };
         let status = child.wait().map_err(|e| Error::fabric(format!("{self}: {e}")))?;
-        let code = exit_code(status);
-        match code {
-            Exit::SIGNAL.. => Ok(Ended::Interrupted(code)),
+        let code = Exit::code_of_process(status);
+        match Exit::from_code(code.into()) {
+            None if code >= Exit::SIGNAL => Ok(Ended::Interrupted(code)),
             // The comparison reports rows that were skipped, failed or wrong.
-            0 | 4..=6 if is_complete(&records) => Ok(Ended::Complete(code, records)),
+            Some(Exit::Success | Exit::Incomplete | Exit::WrongData | Exit::Fabric)
+                if is_complete(&records) =>
+            {
+                Ok(Ended::Complete(code, records))
+            }
             _ => Err(Error::fabric(format!("a launch of {self} ended early, with exit code {code}"))),
         }
     }
@@ -212,11 +212,6 @@ fn is_complete(records: &[Record]) -> bool {
         _ => None,
     });
     ends.take(1).eq([RunOutcome::Complete])
-}
-
-fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    u8::try_from(code).unwrap_or(u8::MAX)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use ombx_core::{
     system::file::{read_named, shown_name},
     unit::{self, digits},
 };
-use ombx_results::verdict::Expectation;
+use ombx_results::{estimate::LEAST_LONG_LAUNCHES, verdict::Expectation};
 
 use crate::{
     commands::run,
@@ -36,8 +36,6 @@ const BUSY: f64 = 0.1;
 const NICE: i32 = 10;
 /// Largest niceness of Linux.
 pub(super) const MOST_NICE: i32 = 19;
-/// Launches of an entry that does not say how many: the fewest with a 95 % interval.
-const LAUNCHES: &str = "--launches=6";
 
 /// What a file demands.
 #[derive(Debug)]
@@ -200,7 +198,8 @@ impl Entry {
         let job = run::job(args, ranks, vec![part], None)?;
         let used = files_used(&job.start, &job.work.plans());
         if !says_launches {
-            options.push(LAUNCHES.to_owned());
+            // The fewest with a 95 % interval.
+            options.push(format!("--launches={LEAST_LONG_LAUNCHES}"));
         }
         let Limits { absolute, within } = limits;
         Ok(Entry { patterns, options, absolute, within, used })
@@ -230,7 +229,7 @@ mod tests {
         let usual = parse(entry).unwrap();
         assert_eq!((usual.budget, usual.pause, usual.nice, usual.busy), (BUDGET, PAUSE, NICE, Some(BUSY)));
         let [one] = &usual.entries[..] else { panic!("{usual:?}") };
-        assert_eq!(one.options, ["--sizes=8", LAUNCHES]);
+        assert_eq!(one.options, ["--sizes=8", "--launches=6"]);
         assert_eq!(one.absolute.as_ref().and_then(Expectation::most_us), Some(5.0));
         let text = format!(
             "budget = '2m'\npause = '1s'\nnice = 0\nbusy = 'never'\nbaseline = 'good'\n[defaults]\nquick = true\n{entry}within = '20%'"

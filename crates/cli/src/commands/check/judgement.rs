@@ -255,15 +255,13 @@ impl Finding {
         why: Option<String>,
     ) -> Finding {
         Finding {
-            name: name(run, row),
             run: Some(run.clone()),
             row: Some(row.clone()),
             limit,
-            state,
             measured: 1,
             core_to_core_ns: state_of(run, row),
-            two_states: None,
             why,
+            ..Finding::without_row(name(run, row), state, String::new())
         }
     }
 

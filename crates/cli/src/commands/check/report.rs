@@ -17,7 +17,7 @@ use super::{
     judgement::{Finding, State},
     measurement::seconds,
 };
-use crate::output::junit::{self, Case, Outcome};
+use crate::output::junit::{self, Outcome, TestCase};
 
 /// Result of a check.
 #[derive(Debug)]
@@ -168,7 +168,7 @@ impl Report {
             let why = sentence(finding);
             let size = finding.row.as_ref().and_then(|row| row.bytes);
             let size = size.map(|bytes| format!(" {}", Bytes(bytes))).unwrap_or_default();
-            Case {
+            TestCase {
                 class: self.file.clone(),
                 name: format!("{}{size}", finding.name),
                 outcome: match finding.state {

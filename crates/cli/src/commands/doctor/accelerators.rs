@@ -21,10 +21,9 @@ pub(super) fn findings(devices: &[Described], ranks: u32) -> Vec<Finding> {
 
 /// Returns what a device is, in a clause.
 pub(super) fn sentence(device: &Described) -> String {
-    let known = |name: &str| device.facts.get(name).and_then(|fact| fact.known());
-    let part = |name: &str, title: &str| known(name).map(|value| format!("{title}{value}"));
+    let part = |name: &str, title: &str| known(device, name).map(|value| format!("{title}{value}"));
     let parts = [
-        known("accelerator").map(|name| format!("accelerator {name} at {}", device.bus)),
+        known(device, "accelerator").map(|name| format!("accelerator {name} at {}", device.bus)),
         part("accelerator_memory", ""),
         part("accelerator_ecc", "ECC "),
         part("accelerator_link", "PCI Express "),
@@ -35,12 +34,14 @@ pub(super) fn sentence(device: &Described) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+/// Returns a fact about a device.
+fn known<'d>(device: &'d Described, name: &str) -> Option<&'d str> {
+    device.facts.get(name).and_then(|fact| fact.known())
+}
+
 fn of_devices(devices: &[Described], ranks: u32, has_adapters: bool) -> Vec<Mark> {
-    let is_divided =
-        |device: &&Described| device.facts.get("accelerator_mig").and_then(|fact| fact.known()) == Some("on");
-    let no_ecc = |device: &&Described| {
-        device.facts.get("accelerator_ecc").and_then(|fact| fact.known()) == Some("off")
-    };
+    let is_divided = |device: &&Described| known(device, "accelerator_mig") == Some("on");
+    let no_ecc = |device: &&Described| known(device, "accelerator_ecc") == Some("off");
     let divided = devices.iter().find(is_divided).map(|device| {
         Mark::note(
             "divided_device",
@@ -56,8 +57,8 @@ fn of_devices(devices: &[Described], ranks: u32, has_adapters: bool) -> Vec<Mark
         )
     });
     let through_host = |device: &&Described| {
-        let fact = device.facts.get("accelerator_gpudirect_rdma").and_then(|fact| fact.known());
-        fact.is_some_and(|fact| fact.contains("dma-buf no") && fact.contains("no module"))
+        known(device, "accelerator_gpudirect_rdma")
+            .is_some_and(|fact| fact.contains("dma-buf no") && fact.contains("no module"))
     };
     let indirect = devices.iter().filter(|_| has_adapters).find(through_host).map(|device| {
         Mark::caution(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ombx_core::{
     fact::{Fact, HostFacts},
     result::{ClockFacts, Level, Mark},
-    system::{clock, host::Host, node_set},
+    system::{clock, host::HostState, node_set},
     team::Place,
     unit::counted,
 };
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::{
     launch::mpiexec,
-    output::junit::{self, Case, Outcome},
+    output::junit::{self, Outcome, TestCase},
 };
 
 /// Maximum number of hosts that the text names.
@@ -46,7 +46,7 @@ pub(super) struct Examination {
 /// What was examined of this host alone.
 pub(super) struct ThisHost {
     pub(super) clock: clock::Facts,
-    pub(super) host: Host,
+    pub(super) host: HostState,
 }
 
 impl Examination {
@@ -71,8 +71,7 @@ impl Examination {
 
     /// Returns the report for CI systems: a case for the answer, and one for each finding.
     pub(super) fn junit(&self) -> String {
-        let case =
-            |name: &str, outcome, text| Case { class: "doctor".into(), name: name.to_owned(), outcome, text };
+        let case = |name: String, outcome, text| TestCase { class: "doctor".into(), name, outcome, text };
         let is_ready = self.findings_at(Level::Invalid).next().is_none();
         let answer = if is_ready { Outcome::Passed } else { Outcome::Failed(self.answer()) };
         let findings = self.findings.iter().map(|finding| {
@@ -84,12 +83,12 @@ impl Examination {
                 Level::Note => Outcome::Passed,
                 Level::Caution | Level::Invalid => Outcome::Failed(text.clone()),
             };
-            case(&finding.mark.code, outcome, text)
+            case(finding.mark.code.clone(), outcome, text)
         });
         junit::report(
             "ombx doctor",
             "doctor",
-            [case("ready", answer, self.answer())].into_iter().chain(findings),
+            [case("ready".into(), answer, self.answer())].into_iter().chain(findings),
         )
     }
 
@@ -280,7 +279,7 @@ mod tests {
 
     fn this_host() -> ThisHost {
         let clock = clock::Facts { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
-        ThisHost { clock, host: Host { foreign: Some(0.25), ..Host::default() } }
+        ThisHost { clock, host: HostState { foreign: Some(0.25), ..HostState::default() } }
     }
 
     fn with(findings: Vec<Finding>) -> Examination {

@@ -23,6 +23,10 @@ use crate::{
     commands::imb::plan::{IterationPolicy, Iterations},
 };
 
+/// Heading of the options of IMB, and of those that IMB-MT alone has.
+pub(super) const OF_IMB: &str = "As IMB";
+pub(super) const OF_THREADS: &str = "As IMB-MT";
+
 #[derive(Debug, Args)]
 pub(crate) struct ImbArgs {
     /// Program of IMB, for example: IMB-MPI1 [default: list all programs]
@@ -32,49 +36,49 @@ pub(crate) struct ImbArgs {
     pub(crate) benchmarks: Vec<String>,
 
     /// Print the benchmarks of the program; also as -list, as all options of IMB
-    #[arg(long, help_heading = "As IMB")]
+    #[arg(long, help_heading = OF_IMB)]
     pub(crate) list: bool,
     /// Smallest number of processes of benchmarks that run with 2, 4, 8 and so on [default: 2]
-    #[arg(long, value_name = "P", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "As IMB")]
+    #[arg(long, value_name = "P", value_parser = values::number::<u32>(1..=1 << 20), help_heading = OF_IMB)]
     pub(crate) npmin: Option<u32>,
     /// Iterations, total bytes in MiB that limit them for large messages, and iterations of NON-AGGREGATE writes of files: -iter 100 or -iter 1000,40,100 [default: 1000,40; 100000,800 of IMB-P2P]
-    #[arg(long, value_name = "N[,MIB[,SINGLE]]", value_parser = Iterations::parse, help_heading = "As IMB")]
+    #[arg(long, value_name = "N[,MIB[,SINGLE]]", value_parser = Iterations::parse, help_heading = OF_IMB)]
     pub(crate) iter: Option<Iterations>,
     /// Maximum seconds of a row, which then has fewer iterations [default: 10]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "As IMB")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = OF_IMB)]
     pub(crate) time: Option<Duration>,
     /// What changes the number of iterations [default: dynamic]
-    #[arg(long, value_name = "POLICY", value_enum, help_heading = "As IMB")]
+    #[arg(long, value_name = "POLICY", value_enum, help_heading = OF_IMB)]
     pub(crate) iter_policy: Option<IterationPolicy>,
     /// Message sizes 0, 2^MIN to 2^MAX [default: 0:22]
-    #[arg(long, value_name = "[MIN:]MAX", value_parser = SizeRange::parse, conflicts_with_all = ["msglen", "msgsize"], help_heading = "As IMB")]
+    #[arg(long, value_name = "[MIN:]MAX", value_parser = SizeRange::parse, conflicts_with_all = ["msglen", "msgsize"], help_heading = OF_IMB)]
     pub(crate) msglog: Option<SizeRange>,
     /// File with one message size per line
-    #[arg(long, value_name = "FILE", conflicts_with = "msgsize", help_heading = "As IMB")]
+    #[arg(long, value_name = "FILE", conflicts_with = "msgsize", help_heading = OF_IMB)]
     pub(crate) msglen: Option<PathBuf>,
     /// List of message sizes, for example: -msgsize 8,1K
-    #[arg(long, alias = "msgsz", value_name = "SIZES", value_delimiter = ',', help_heading = "As IMB")]
+    #[arg(long, alias = "msgsz", value_name = "SIZES", value_delimiter = ',', help_heading = OF_IMB)]
     pub(crate) msgsize: Vec<Bytes>,
     /// Size 0 beside those of -msglog [default: on]
-    #[arg(long, value_name = "on|off", value_enum, help_heading = "As IMB")]
+    #[arg(long, value_name = "on|off", value_enum, help_heading = OF_IMB)]
     pub(crate) zero_size: Option<Switch>,
     /// Limit of the buffers of a process in GiB; rows that need more are skipped [default: the free memory]
-    #[arg(long, value_name = "GIB", value_parser = gibibytes, help_heading = "As IMB")]
+    #[arg(long, value_name = "GIB", value_parser = gibibytes, help_heading = OF_IMB)]
     pub(crate) mem: Option<u64>,
     /// Use buffers that are not in the cache: size of the last-level cache in MiB, or -1 for the size that the system has, and length of its lines in bytes: -off_cache 32,64
-    #[arg(long, value_name = "MIB[,LINE]", value_parser = OffCache::parse, allow_hyphen_values = true, help_heading = "As IMB")]
+    #[arg(long, value_name = "MIB[,LINE]", value_parser = OffCache::parse, allow_hyphen_values = true, help_heading = OF_IMB)]
     pub(crate) off_cache: Option<OffCache>,
     /// Messages in flight of Uniband and Biband, also of IMB-MT [default: 64]
-    #[arg(long, value_name = "N", value_parser = values::number::<u32>(1..=1 << 20), help_heading = "As IMB")]
+    #[arg(long, value_name = "N", value_parser = values::number::<u32>(1..=1 << 20), help_heading = OF_IMB)]
     pub(crate) window_size: Option<u32>,
     /// Change the root in each iteration [default: off]
-    #[arg(long, value_name = "on|off", value_enum, help_heading = "As IMB")]
+    #[arg(long, value_name = "on|off", value_enum, help_heading = OF_IMB)]
     pub(crate) root_shift: Option<Switch>,
-    /// Groups of processes that run a collective at the same time: -1 one, 0 as many as there can be, 1 the same with figures of each [default: -1]
-    #[arg(long, value_name = "-1|0|1", value_parser = some_of(&MULTI), allow_hyphen_values = true, help_heading = "As IMB")]
-    pub(crate) multi: Option<Multi>,
+    /// Groups of processes that run a collective at the same time: -1 one, 0 as many as there can be, 1 the same with figures of each
+    #[arg(long, value_name = "-1|0|1", default_value = "-1", value_parser = some_of(&MULTI), allow_hyphen_values = true, help_heading = OF_IMB)]
+    pub(crate) multi: Multi,
     /// Number the processes along the rows of a matrix, for P processes on each of Q nodes: 0, P, 2P .. are neighbours
-    #[arg(long, value_name = "PxQ", value_parser = RankMatrix::parse, help_heading = "As IMB")]
+    #[arg(long, value_name = "PxQ", value_parser = RankMatrix::parse, help_heading = OF_IMB)]
     pub(crate) map: Option<RankMatrix>,
     /// Thread support with which MPI starts: multiple, or for one thread single, funneled, serialized or nompinit [default: single]
     #[arg(
@@ -83,12 +87,12 @@ pub(crate) struct ImbArgs {
         value_parser = some_of(&THREAD_LEVELS),
         ignore_case = true,
         hide_possible_values = true,
-        help_heading = "As IMB"
+        help_heading = OF_IMB
     )]
     pub(crate) thread_level: Option<Threading>,
-    /// Tables of benchmarks that have both modes [default: multi]
-    #[arg(long, value_name = "MODE", value_parser = some_of(&AGGREGATE_MODES), help_heading = "As IMB")]
-    pub(crate) aggregate_mode: Option<LeftOut>,
+    /// Tables of benchmarks that have both modes
+    #[arg(long, value_name = "MODE", default_value = "multi", value_parser = some_of(&AGGREGATE_MODES), help_heading = OF_IMB)]
+    pub(crate) aggregate_mode: LeftOut,
     /// Memory of the buffers of IMB-MPI1-GPU and IMB-RMA-GPU: of the device, of the host and pinned (host), managed (shared), or of the host (cpu) [default: device]
     #[arg(
         long,
@@ -96,20 +100,20 @@ pub(crate) struct ImbArgs {
         value_parser = some_of(&MEMORY),
         ignore_case = true,
         hide_possible_values = true,
-        help_heading = "As IMB"
+        help_heading = OF_IMB
     )]
     pub(crate) mem_alloc_type: Option<MemoryKind>,
     /// Two untimed iterations before the timed ones [default: on]
-    #[arg(long, value_name = "on|off", value_enum, help_heading = "As IMB")]
+    #[arg(long, value_name = "on|off", value_enum, help_heading = OF_IMB)]
     pub(crate) warm_up: Option<Switch>,
     /// Benchmarks in addition to the default ones
-    #[arg(long, value_name = "BENCHMARK", value_delimiter = ',', help_heading = "As IMB")]
+    #[arg(long, value_name = "BENCHMARK", value_delimiter = ',', help_heading = OF_IMB)]
     pub(crate) include: Vec<String>,
     /// Benchmarks that do not run
-    #[arg(long, value_name = "BENCHMARK", value_delimiter = ',', help_heading = "As IMB")]
+    #[arg(long, value_name = "BENCHMARK", value_delimiter = ',', help_heading = OF_IMB)]
     pub(crate) exclude: Vec<String>,
     /// File with one benchmark per line
-    #[arg(long, value_name = "FILE", help_heading = "As IMB")]
+    #[arg(long, value_name = "FILE", help_heading = OF_IMB)]
     pub(crate) input: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) types: TypeArgs,
@@ -118,7 +122,7 @@ pub(crate) struct ImbArgs {
     #[command(flatten)]
     pub(crate) other: OtherArgs,
     /// Print help
-    #[arg(short, long, help_heading = "As IMB")]
+    #[arg(short, long, help_heading = OF_IMB)]
     pub(crate) help: bool,
 
     #[command(flatten)]
@@ -158,18 +162,18 @@ const THREAD_LEVELS: [(&str, &str, Threading); 5] = [
 /// Options of IMB that ombx rejects or that have no effect, each with a reason.
 #[derive(Debug, Args)]
 pub(crate) struct OtherArgs {
-    #[arg(long, hide = true, value_enum)]
+    #[arg(long, help_heading = OF_IMB, hide = true, value_enum)]
     pub(crate) sync: Option<Switch>,
-    #[arg(long, hide = true, value_enum)]
+    #[arg(long, help_heading = OF_IMB, hide = true, value_enum)]
     pub(crate) imb_barrier: Option<Switch>,
-    #[arg(long, hide = true)]
+    #[arg(long, help_heading = OF_IMB, hide = true)]
     pub(crate) msg_pause: Option<String>,
     /// Microseconds.
-    #[arg(long, hide = true, value_parser = values::number::<u64>(0..=1 << 32))]
+    #[arg(long, help_heading = OF_IMB, hide = true, value_parser = values::number::<u64>(0..=1 << 32))]
     pub(crate) pause: Option<u64>,
-    #[arg(long, hide = true, value_enum)]
+    #[arg(long, help_heading = OF_IMB, hide = true, value_enum)]
     pub(crate) msgwr: Option<Switch>,
-    #[arg(long, hide = true, value_enum)]
+    #[arg(long, help_heading = OF_IMB, hide = true, value_enum)]
     pub(crate) msgrd: Option<Switch>,
 }
 
@@ -284,31 +288,31 @@ fn gibibytes(text: &str) -> std::result::Result<u64, String> {
 #[derive(Debug, Args)]
 pub(crate) struct ThreadArgs {
     /// Numbers of elements of a message of IMB-MT, for example: -count 1,1024 [default: 1,2,4,8]
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = values::number::<u64>(0..=i32::MAX as u64), help_heading = "As IMB-MT")]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = values::number::<u64>(0..=i32::MAX as u64), help_heading = OF_THREADS)]
     pub(in crate::commands::imb) count: Vec<u64>,
     /// Element of messages of IMB-MT [default: int]
-    #[arg(long, value_name = "int|char", value_parser = some_of(&DATATYPES), help_heading = "As IMB-MT")]
+    #[arg(long, value_name = "int|char", value_parser = some_of(&DATATYPES), help_heading = OF_THREADS)]
     pub(in crate::commands::imb) datatype: Option<ElementType>,
     /// Timed iterations of IMB-MT [default: 1000]
-    #[arg(long, value_name = "N", value_parser = values::number::<u64>(1..=1 << 32), help_heading = "As IMB-MT")]
+    #[arg(long, value_name = "N", value_parser = values::number::<u64>(1..=1 << 32), help_heading = OF_THREADS)]
     pub(in crate::commands::imb) repeat: Option<u64>,
     /// Untimed iterations of IMB-MT [default: 100]
-    #[arg(long, value_name = "N", value_parser = values::number::<u64>(0..=1 << 32), help_heading = "As IMB-MT")]
+    #[arg(long, value_name = "N", value_parser = values::number::<u64>(0..=1 << 32), help_heading = OF_THREADS)]
     pub(in crate::commands::imb) warmup: Option<u64>,
     /// Distance of the two ranks of a pair of IMB-MT: 1, or 0 for half of the ranks [default: 0]
-    #[arg(long, value_name = "N", value_parser = values::number::<u32>(0..=u32::MAX), help_heading = "As IMB-MT")]
+    #[arg(long, value_name = "N", value_parser = values::number::<u32>(0..=u32::MAX), help_heading = OF_THREADS)]
     pub(in crate::commands::imb) stride: Option<u32>,
     /// Print no title of IMB-MT
-    #[arg(long, help_heading = "As IMB-MT")]
+    #[arg(long, help_heading = OF_THREADS)]
     pub(in crate::commands::imb) noheader: bool,
     /// Whether threads leave a barrier before each sample, as in ombx.
-    #[arg(long, hide = true, value_parser = some_of(&BARRIERS))]
+    #[arg(long, help_heading = OF_THREADS, hide = true, value_parser = some_of(&BARRIERS))]
     pub(in crate::commands::imb) barrier: Option<bool>,
-    #[arg(long, hide = true, value_parser = values::number::<u64>(1..=1 << 32))]
+    #[arg(long, help_heading = OF_THREADS, hide = true, value_parser = values::number::<u64>(1..=1 << 32))]
     pub(in crate::commands::imb) malloc_align: Option<u64>,
-    #[arg(long, hide = true, value_parser = ["serial", "continuous", "parallel"])]
+    #[arg(long, help_heading = OF_THREADS, hide = true, value_parser = ["serial", "continuous", "parallel"])]
     pub(in crate::commands::imb) malloc_algo: Option<String>,
-    #[arg(long, hide = true)]
+    #[arg(long, help_heading = OF_THREADS, hide = true)]
     pub(in crate::commands::imb) check: Option<String>,
 }
 
@@ -320,36 +324,17 @@ const DATATYPES: [(&str, &str, ElementType); 2] =
 const BARRIERS: [(&str, &str, bool); 3] =
     [("on", "MPI_Barrier", true), ("off", "None", false), ("special", "Messages", false)];
 
-impl ThreadArgs {
-    /// Returns the name of an option that is given; `None` if none is.
-    pub(in crate::commands::imb) fn given(&self) -> Option<&'static str> {
-        let given = [
-            ("-count", !self.count.is_empty()),
-            ("-datatype", self.datatype.is_some()),
-            ("-repeat", self.repeat.is_some()),
-            ("-warmup", self.warmup.is_some()),
-            ("-stride", self.stride.is_some()),
-            ("-noheader", self.noheader),
-            ("-barrier", self.barrier.is_some()),
-            ("-malloc_align", self.malloc_align.is_some()),
-            ("-malloc_algo", self.malloc_algo.is_some()),
-            ("-check", self.check.is_some()),
-        ];
-        given.iter().find(|(_, given)| *given).map(|(name, _)| *name)
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct TypeArgs {
-    /// Element type of messages of benchmarks that move data [default: byte]
-    #[arg(long, value_name = "TYPE", value_parser = some_of(&ELEMENT_TYPES), ignore_case = true, help_heading = "As IMB")]
-    pub(crate) data_type: Option<ElementType>,
-    /// Element type of reductions and accumulates [default: float]
-    #[arg(long, value_name = "TYPE", value_parser = some_of(&ELEMENT_TYPES[1..]), ignore_case = true, help_heading = "As IMB")]
-    pub(crate) red_data_type: Option<ElementType>,
-    /// Datatype of messages of benchmarks that move data [default: base]
-    #[arg(long, value_name = "KIND", value_parser = some_of(&CONTIG_TYPES), ignore_case = true, help_heading = "As IMB")]
-    pub(crate) contig_type: Option<u64>,
+    /// Element type of messages of benchmarks that move data
+    #[arg(long, value_name = "TYPE", default_value = "byte", value_parser = some_of(&ELEMENT_TYPES), ignore_case = true, help_heading = OF_IMB)]
+    pub(in crate::commands::imb) data_type: ElementType,
+    /// Element type of reductions and accumulates
+    #[arg(long, value_name = "TYPE", default_value = "float", value_parser = some_of(&ELEMENT_TYPES[1..]), ignore_case = true, help_heading = OF_IMB)]
+    pub(in crate::commands::imb) red_data_type: ElementType,
+    /// Datatype of messages of benchmarks that move data
+    #[arg(long, value_name = "KIND", default_value = "base", value_parser = some_of(&CONTIG_TYPES), ignore_case = true, help_heading = OF_IMB)]
+    contig_type: u64,
 }
 
 /// Element types of messages that are moved. All but the first are those of reductions and accumulates.
@@ -370,19 +355,9 @@ const CONTIG_TYPES: [(&str, &str, u64); 4] = [
 ];
 
 impl TypeArgs {
-    /// Returns the element type of messages that are moved.
-    pub(in crate::commands::imb) fn moved(&self) -> ElementType {
-        self.data_type.unwrap_or(ElementType::Byte)
-    }
-
-    /// Returns the element type of reductions and accumulates.
-    pub(in crate::commands::imb) fn reduced(&self) -> ElementType {
-        self.red_data_type.unwrap_or(ElementType::Float)
-    }
-
     /// Returns the bytes from one element of this width to the next, if elements are in a derived datatype.
     pub(in crate::commands::imb) fn stride(&self, width: u64) -> Option<u64> {
-        self.contig_type.filter(|elements| *elements > 0).map(|elements| elements * width)
+        (self.contig_type > 0).then_some(self.contig_type * width)
     }
 }
 

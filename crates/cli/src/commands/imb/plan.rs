@@ -23,7 +23,7 @@ use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups, ImbMode};
 use crate::commands::imb::{
     self,
     arguments::{ImbArgs, OffCache, Switch},
-    suites::{Entry, Suite},
+    programs::{Entry, Program},
 };
 
 /// Default exponents of message sizes: 1 byte to 4 MiB.
@@ -36,14 +36,14 @@ const WARM_UP: u64 = 2;
 pub(super) const WINDOW: u32 = 64;
 
 /// Rejects options that ombx does not have.
-pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
+pub(super) fn reject(args: &ImbArgs, program: &Program) -> Result<()> {
     let other = &args.other;
     let not = |given: &Option<String>, usual: &[&str]| {
         given.as_ref().is_some_and(|given| !usual.iter().any(|usual| given.eq_ignore_ascii_case(usual)))
     };
     let why = [
         (
-            args.mem_alloc_type.is_some() && !suite.has_accelerators,
+            args.mem_alloc_type.is_some() && !program.has_accelerators,
             "-mem_alloc_type is an option of IMB-MPI1-GPU and IMB-RMA-GPU: leave it out",
         ),
         (
@@ -52,7 +52,7 @@ pub(super) fn reject(args: &ImbArgs, suite: &Suite) -> Result<()> {
             "-off_cache and -root_shift: roots are fixed where buffers are not in the cache; leave out one of them",
         ),
         (
-            args.directory.is_some() && !suite.has_files(),
+            args.directory.is_some() && !program.has_files(),
             "--directory is for files, which IMB-IO has: leave it out",
         ),
         (not(&other.msg_pause, &["0", "off"]), "-msg_pause: ombx makes no pauses between messages"),
@@ -109,7 +109,7 @@ pub(super) fn notes(args: &ImbArgs, entries: &[&Entry]) -> Vec<String> {
 }
 
 /// Returns the message sizes.
-pub(super) fn sizes(args: &ImbArgs, suite: &Suite) -> Result<Vec<Bytes>> {
+pub(super) fn sizes(args: &ImbArgs, program: &Program) -> Result<Vec<Bytes>> {
     if let Some(path) = &args.msglen {
         let wrong = |why: String| Error::usage(format!("-msglen {}: {why}", path.display()));
         let sizes = lines(path)?.iter().map(|line| line.parse()).collect::<Result<Vec<Bytes>>>();
@@ -123,7 +123,7 @@ pub(super) fn sizes(args: &ImbArgs, suite: &Suite) -> Result<Vec<Bytes>> {
     }
     let (least, most) = args.msglog.map_or(EXPONENTS, |range| (range.least.unwrap_or(0), range.most));
     // In IMB-P2P a smallest exponent leaves out size 0.
-    let starts_above = suite.is_peer_to_peer() && args.msglog.is_some_and(|range| range.least.is_some());
+    let starts_above = program.is_peer_to_peer() && args.msglog.is_some_and(|range| range.least.is_some());
     let has_zero = args.zero_size.map_or(!starts_above, Switch::is_on);
     Ok(has_zero.then_some(Bytes(0)).into_iter().chain((least..=most).map(|n| Bytes(1 << n))).collect())
 }
@@ -141,7 +141,7 @@ pub(super) fn reject_ungrouped(args: &ImbArgs, tables: &[(Choice, ImbBenchmark)]
     let ungrouped =
         tables.iter().filter(|(choice, _)| !choice.bench.has(Groups::PARAMETER)).map(|(_, table)| table.name);
     let names: BTreeSet<&str> = ungrouped.collect();
-    if args.multi.flatten().is_none() || names.is_empty() {
+    if args.multi.is_none() || names.is_empty() {
         return Ok(());
     }
     Err(Error::usage(format!(
@@ -180,7 +180,7 @@ pub(super) fn parts(
     ranks: Option<u32>,
 ) -> Result<Vec<Part>> {
     let bench = choice.bench;
-    let shown = args.multi.flatten();
+    let shown = args.multi;
     if let Some(shown) = shown {
         check_groups(shown, table, ranks)?;
     }

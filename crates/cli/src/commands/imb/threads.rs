@@ -2,6 +2,7 @@
 
 use std::env;
 
+use clap::{ArgMatches, Command};
 use ombx_core::{
     benchmark::{
         Choice, Chosen, Depth, Distance, ElementType, MEMORY_LIMIT, PairCount, Pairing, ParameterValue,
@@ -17,10 +18,11 @@ use ombx_core::{
 use ombx_results::render::{ImbBenchmark, ImbClass};
 
 use super::{
-    arguments::ImbArgs,
+    arguments::{ImbArgs, OF_IMB, OF_THREADS, ThreadArgs},
     plan::{WINDOW, usable},
+    programs::Program,
 };
-use crate::{arguments::argv::THREADS, commands::imb::arguments::ThreadArgs};
+use crate::arguments::argv::{self, THREADS};
 
 /// Alignment of buffers in bytes.
 const PAGE: u64 = 4096;
@@ -33,47 +35,32 @@ const WARM_UP: u64 = 100;
 const SAMPLES: u64 = 10;
 const MOST_OF_SAMPLE: u64 = 10_000;
 
-/// Rejects options of IMB-MT for another program.
-pub(super) fn reject_elsewhere(args: &ImbArgs) -> Result<()> {
-    let given = args.threads.given();
-    given.map_or(Ok(()), |name| Err(Error::usage(format!("{name} is an option of IMB-MT: leave it out"))))
+/// Options of the other programs of IMB that IMB-MT has too.
+const SHARED: [&str; 8] =
+    ["list", "window-size", "mem", "thread-level", "include", "exclude", "input", "help"];
+
+/// Rejects options of other programs of IMB. `imb` is the command that has all options.
+pub(super) fn reject_of_others(imb: &Command, matches: &ArgMatches, program: &Program) -> Result<()> {
+    for (option, _) in argv::given_options(imb, matches) {
+        let long = option.get_long().unwrap_or_default();
+        let name = format!("-{}", long.replace('-', "_"));
+        match option.get_help_heading() {
+            Some(OF_THREADS) if !program.has_threads() => {
+                return Err(Error::usage(format!("{name} is an option of IMB-MT: leave it out")));
+            }
+            Some(OF_IMB) if program.has_threads() && !SHARED.contains(&long) => {
+                return Err(Error::usage(format!(
+                    "{name} is not an option of IMB-MT: its sizes are -count and -datatype, its iterations -repeat and -warmup"
+                )));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
-/// Rejects options that IMB-MT or ombx does not have.
+/// Rejects values of options of IMB-MT that ombx does not have.
 pub(super) fn reject(args: &ImbArgs, ranks: Option<u32>) -> Result<()> {
-    let other = &args.other;
-    let of_others = [
-        ("-npmin", args.npmin.is_some()),
-        ("-iter", args.iter.is_some()),
-        ("-msglog", args.msglog.is_some()),
-        ("-msglen", args.msglen.is_some()),
-        ("-msgsize", !args.msgsize.is_empty()),
-        ("-zero_size", args.zero_size.is_some()),
-        ("-off_cache", args.off_cache.is_some()),
-        ("-root_shift", args.root_shift.is_some()),
-        ("-multi", args.multi.is_some()),
-        ("-aggregate_mode", args.aggregate_mode.is_some()),
-        ("-warm_up", args.warm_up.is_some()),
-        ("-map", args.map.is_some()),
-        ("-data_type", args.types.data_type.is_some()),
-        ("-red_data_type", args.types.red_data_type.is_some()),
-        ("-contig_type", args.types.contig_type.is_some()),
-        ("-iter_policy", args.iter_policy.is_some()),
-        ("-time", args.time.is_some()),
-        ("-sync", other.sync.is_some()),
-        ("-imb_barrier", other.imb_barrier.is_some()),
-        ("-msg_pause", other.msg_pause.is_some()),
-        ("-pause", other.pause.is_some()),
-        ("-msgwr", other.msgwr.is_some()),
-        ("-msgrd", other.msgrd.is_some()),
-        ("-mem_alloc_type", args.mem_alloc_type.is_some()),
-        ("--directory", args.directory.is_some()),
-    ];
-    if let Some((name, _)) = of_others.iter().find(|(_, given)| *given) {
-        return Err(Error::usage(format!(
-            "{name} is not an option of IMB-MT: its sizes are -count and -datatype, its iterations -repeat and -warmup"
-        )));
-    }
     far(args, ranks)?;
     match args.threads.malloc_align.filter(|align| !PAGE.is_multiple_of(*align)) {
         Some(align) => Err(Error::usage(format!(

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use ombx_core::{
     benchmark::{ParameterValue, Root},
     error::{Error, Result},
+    two_sided::pattern::Buffers,
     unit::{Bytes, parse_memory},
 };
 
@@ -43,7 +44,7 @@ pub(crate) struct OsuArgs {
     #[arg(short = 't', long, value_name = "CALLS|S:R", allow_hyphen_values = true, help_heading = "As OMB")]
     pub(crate) num_test_calls: Option<String>,
     /// Buffers of the messages in flight: a single one, or one for each [default: single]
-    #[arg(short, long, value_enum, help_heading = "As OMB")]
+    #[arg(short, long, value_parser = some_of(&BUFFERS), ignore_case = true, help_heading = "As OMB")]
     pub(crate) buffer_num: Option<Buffers>,
     /// Print the result of the verification, which every run does
     #[arg(short = 'c', long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "As OMB")]
@@ -52,8 +53,8 @@ pub(crate) struct OsuArgs {
     #[arg(short = 'u', long, value_name = "ITER", allow_hyphen_values = true, value_parser = values::number::<u32>(0..=u32::MAX), help_heading = "As OMB")]
     pub(crate) validation_warmup: Option<u32>,
     /// Print percentiles of single iterations, for example: -z50,99
-    #[arg(short = 'z', long, value_name = "P,P", num_args = 0..=1, require_equals = true, default_missing_value = "50,90,99", value_parser = Percentiles::parse, help_heading = "As OMB")]
-    pub(crate) tail_lat: Option<Percentiles>,
+    #[arg(short = 'z', long, value_name = "P,P", num_args = 0..=1, require_equals = true, default_missing_value = "50,90,99", value_parser = TailPercentiles::parse, help_heading = "As OMB")]
+    pub(crate) tail_lat: Option<TailPercentiles>,
     /// Print also minimum, maximum and iterations of collectives
     #[arg(short, long, help_heading = "As OMB")]
     pub(crate) full: bool,
@@ -162,16 +163,11 @@ pub(crate) struct UnsupportedArgs {
     pub(crate) cuda_target: Option<String>,
 }
 
-/// Buffers of the messages in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Buffers {
-    /// One for all messages
-    #[value(alias = "SINGLE")]
-    Single,
-    /// One for each message
-    #[value(alias = "MULTIPLE")]
-    Multiple,
-}
+/// Values of `-b`.
+const BUFFERS: [(&str, &str, Buffers); 2] = [
+    ("single", "One for all messages", Buffers::Single),
+    ("multiple", "One for each message", Buffers::Multiple),
+];
 
 /// Values of `-R`.
 const SWITCH: [(&str, &str, bool); 2] = [("0", "No", false), ("1", "Yes", true)];
@@ -199,13 +195,13 @@ impl MessageSize {
 
 /// OMB's `-z`: at most five percentiles.
 #[derive(Debug, Clone)]
-pub(crate) struct Percentiles(pub(super) Vec<u8>);
+pub(crate) struct TailPercentiles(pub(super) Vec<u8>);
 
-impl Percentiles {
-    fn parse(text: &str) -> std::result::Result<Percentiles, String> {
+impl TailPercentiles {
+    fn parse(text: &str) -> std::result::Result<TailPercentiles, String> {
         let number = |part: &str| part.trim().parse::<u8>().ok().filter(|percent| *percent <= 100);
         match text.split(',').map(number).collect::<Option<Vec<u8>>>() {
-            Some(all) if all.len() <= 5 => Ok(Percentiles(all)),
+            Some(all) if all.len() <= 5 => Ok(TailPercentiles(all)),
             _ => Err("give at most five percentiles from 0 to 100, as in -z50,99".into()),
         }
     }

@@ -1,7 +1,6 @@
 //! The plan and the columns that OMB's options give for a program. Options without an equivalent are rejected with a reason.
 
-use std::collections::BTreeSet;
-
+use clap::{ArgMatches, parser::ValueSource};
 use ombx_core::{
     benchmark::{
         Chosen, Depth, ElementType, Initialization, PairCount, Parameter, ParameterValue, Registry, Root,
@@ -11,17 +10,16 @@ use ombx_core::{
     error::{Error, Result},
     measure::plan::Plan,
     system::performance::{INSTRUCTIONS, kernel_meter},
+    two_sided::pattern::Buffers,
     unit::{Bytes, parse_sizes},
 };
 use ombx_results::render::{OsuAccelerator, OsuColumns};
 
-use super::{
-    arguments::{Buffers, OsuArgs},
-    covered, described,
-};
+use super::{arguments::OsuArgs, covered, described};
 use crate::{
     arguments::parameters,
-    commands::osu::{Family, Program, STARTUP},
+    commands::osu::{Program, ProgramKind, STARTUP},
+    job::selection,
     launch::{detection, mpiexec},
 };
 
@@ -29,9 +27,13 @@ use crate::{
 const WINDOWS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 /// Returns the plan and the columns of a program, and differences from OMB that the user should know.
-pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<(Plan, OsuColumns, Vec<String>)> {
+pub(super) fn read(
+    matches: &ArgMatches,
+    args: &OsuArgs,
+    program: &Program,
+) -> Result<(Plan, OsuColumns, Vec<String>)> {
     let mut reader = Reader { program, notes: Vec::new(), chosen: Chosen::default(), accelerator: None };
-    reject(args, program)?;
+    reject(matches, args, program)?;
     reader.check_memory(args)?;
     reader.values(args)?;
     reader.memory(args)?;
@@ -94,27 +96,11 @@ pub(super) fn read(args: &OsuArgs, program: &Program) -> Result<(Plan, OsuColumn
     Ok((plan, columns, reader.notes))
 }
 
-/// Option of OMB that only some programs have.
-pub(super) struct OwnOption {
-    /// Name in errors.
-    option: &'static str,
-    /// Its argument.
-    pub(super) id: &'static str,
-    is_given: fn(&OsuArgs) -> bool,
-    pub(super) is_of: fn(&Program) -> bool,
-}
-
-const fn own(
-    option: &'static str,
-    id: &'static str,
-    is_given: fn(&OsuArgs) -> bool,
-    is_of: fn(&Program) -> bool,
-) -> OwnOption {
-    OwnOption { option, id, is_given, is_of }
-}
+/// Option of OMB that only some programs have: its name in errors, its argument, and which programs have it.
+type OwnOption = (&'static str, &'static str, fn(&Program) -> bool);
 
 fn is_collective(program: &Program) -> bool {
-    program.family == Family::Collective
+    program.kind == ProgramKind::Collective
 }
 
 fn is_rate(program: &Program) -> bool {
@@ -132,35 +118,31 @@ fn has_numbers(program: &Program) -> bool {
 
 /// Options that only some programs have.
 pub(super) const OWN: [OwnOption; 16] = [
-    own("-W", "window_size", |args| args.window_size.is_some(), |p| p.choice.bench.own.streams.exists()),
-    own(
-        "-b multiple",
-        "buffer_num",
-        |args| args.buffer_num == Some(Buffers::Multiple),
-        |p| p.parameter("buffers").is_some(),
-    ),
-    own("-f", "full", |args| args.full, is_collective),
-    own("-M", "mem_limit", |args| args.mem_limit.is_some(), is_collective),
-    own("-R", "print_rate", |args| args.print_rate.is_some(), is_rate),
-    own("-V", "vary_window", |args| args.vary_window, is_rate),
-    own("-p", "num_pairs", |args| args.num_pairs.is_some(), |p| p.choice.bench.ranks.layout.has_pairs()),
-    own("-s", "sync_option", |args| args.sync_option.is_some(), |p| p.parameter("sync").is_some()),
-    own("-w", "win_options", |args| args.win_options.is_some(), |p| p.parameter("win").is_some()),
-    own("-no-hints", "no_hints", |args| args.no_hints, |p| p.parameter("hints").is_some()),
-    own("-G", "graph", |args| !args.graph.is_empty(), |p| !STARTUP.contains(&p.osu.name)),
-    own("-k", "root_rank", |args| args.root_rank.is_some(), |p| p.choice.bench.has(Root::PARAMETER)),
-    own("-l", "in_place", |args| args.in_place, |p| p.parameter("in-place").is_some()),
-    own("-N", "nhbr", |args| args.nhbr.is_some(), |p| p.parameter("topology").is_some()),
-    own("-t", "num_test_calls", |args| args.num_test_calls.is_some(), has_numbers),
-    own("H, D or M", "buffers", |args| !args.buffers.is_empty(), |p| !is_collective(p)),
+    ("-W", "window_size", |p| p.choice.bench.own.streams.exists()),
+    ("-b multiple", MULTIPLE, |p| p.parameter("buffers").is_some()),
+    ("-f", "full", is_collective),
+    ("-M", "mem_limit", is_collective),
+    ("-R", "print_rate", is_rate),
+    ("-V", "vary_window", is_rate),
+    ("-p", "num_pairs", |p| p.choice.bench.ranks.layout.has_pairs()),
+    ("-s", "sync_option", |p| p.parameter("sync").is_some()),
+    ("-w", "win_options", |p| p.parameter("win").is_some()),
+    ("-no-hints", "no_hints", |p| p.parameter("hints").is_some()),
+    ("-G", "graph", |p| !STARTUP.contains(&p.osu.name)),
+    ("-k", "root_rank", |p| p.choice.bench.has(Root::PARAMETER)),
+    ("-l", "in_place", |p| p.parameter("in-place").is_some()),
+    ("-N", "nhbr", |p| p.parameter("topology").is_some()),
+    ("-t", "num_test_calls", has_numbers),
+    ("H, D or M", "buffers", |p| !is_collective(p)),
 ];
+/// Argument of `-b`, whose value `single` every program accepts.
+const MULTIPLE: &str = "buffer_num";
 
 /// Returns which programs have an option.
-fn having(option: &OwnOption) -> String {
+fn having(has: fn(&Program) -> bool) -> String {
     let Ok(registry) = Registry::load() else { return String::new() };
     let all = covered(&registry).into_iter().map(|(osu, bench)| Program::new(bench, *osu));
-    let having: Vec<&str> =
-        all.filter(|program| (option.is_of)(program)).map(|program| program.osu.name).collect();
+    let having: Vec<&str> = all.filter(has).map(|program| program.osu.name).collect();
     parameters::have_it(&having, "")
 }
 
@@ -191,11 +173,13 @@ fn counters(given: &str) -> Result<Vec<(&'static str, &'static str)>> {
 }
 
 /// Rejects options that the program or ombx does not have.
-fn reject(args: &OsuArgs, program: &Program) -> Result<()> {
-    let inapplicable = |option: &&OwnOption| (option.is_given)(args) && !(option.is_of)(program);
-    if let Some(own) = OWN.iter().find(inapplicable) {
-        let (name, option) = (program.osu.name, own.option);
-        return Err(Error::usage(format!("{name} has no option {option}{}", having(own))));
+fn reject(matches: &ArgMatches, args: &OsuArgs, program: &Program) -> Result<()> {
+    let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let is_single = |id: &str| id == MULTIPLE && args.buffer_num == Some(Buffers::Single);
+    let inapplicable = |(_, id, has): &&OwnOption| is_given(id) && !is_single(id) && !has(program);
+    if let Some((option, _, has)) = OWN.iter().find(inapplicable) {
+        let (name, others) = (program.osu.name, having(*has));
+        return Err(Error::usage(format!("{name} has no option {option}{others}")));
     }
     let unsupported = &args.unsupported;
     let directory = args.validation.as_ref().is_some_and(|directory| !directory.is_empty());
@@ -229,9 +213,7 @@ fn datatypes(args: &OsuArgs, program: &Program) -> Result<Vec<ElementType>> {
         "all" => Ok(known.iter().map(|(_, element)| *element).collect()),
         list => list.split(',').map(find).collect(),
     };
-    let mut chosen: Vec<ElementType> = chosen?.into_iter().flatten().collect();
-    let mut known_types = BTreeSet::new();
-    chosen.retain(|element| known_types.insert(element.name()));
+    let chosen = selection::each_once(chosen?.into_iter().flatten());
     if args.ddt.is_some() && chosen.iter().any(|element| element.width() > 1) {
         return Err(Error::usage("-D and -T: blocks of -D are of bytes; give -T mpi_char, or leave out -D"));
     }
@@ -297,7 +279,7 @@ impl Reader<'_> {
     /// Chooses the memory of the buffers, and the accelerator of the title. Windows on devices are created on memory of ombx, because MPI
     /// allocates no such memory.
     fn memory(&mut self, args: &OsuArgs) -> Result<()> {
-        let is_collective = self.program.family == Family::Collective;
+        let is_collective = self.program.kind == ProgramKind::Collective;
         let (api, named) = match args.accelerator.as_deref() {
             None => (Api::Cuda, None),
             Some("cuda") => (Api::Cuda, Some(OsuAccelerator::Cuda)),
@@ -309,14 +291,12 @@ impl Reader<'_> {
                 return Err(Error::usage(format!("-d {other}: this build supports cuda, rocm and managed")));
             }
         };
-        let family = self.program.family;
+        let kind = self.program.kind;
         let memory = match (&args.buffers[..], named) {
             (_, Some(OsuAccelerator::Managed)) => BufferMemory::both(Place::Managed(api)),
             (_, Some(_)) if is_collective => BufferMemory::both(Place::Device(api)),
-            ([both], _) => BufferMemory::both(place(both, api, family)),
-            ([first, second], _) => {
-                BufferMemory::of_sides(place(first, api, family), place(second, api, family))
-            }
+            ([both], _) => BufferMemory::both(place(both, api, kind)),
+            ([first, second], _) => BufferMemory::of_sides(place(first, api, kind), place(second, api, kind)),
             _ => BufferMemory::DEFAULT,
         };
         let of_words = match api {
@@ -361,15 +341,11 @@ impl Reader<'_> {
     /// Chooses a value of each parameter: the option's, or OMB's default.
     fn values(&mut self, args: &OsuArgs) -> Result<()> {
         let program = self.program;
-        let buffers = args.buffer_num.map(|buffers| match buffers {
-            Buffers::Single => "single".to_owned(),
-            Buffers::Multiple => "multiple".to_owned(),
-        });
         let options = [
             ("sync", "-s", args.sync_option.clone()),
             ("win", "-w", args.win_options.clone()),
             ("hints", "-no-hints", args.no_hints.then(|| "off".to_owned())),
-            ("buffers", "-b", buffers),
+            ("buffers", "-b", args.buffer_num.map(Buffers::text)),
             ("in-place", "-l", args.in_place.then(|| "on".to_owned())),
             ("tests", "-t", args.num_test_calls.clone()),
             ("parts", "-f", args.full.then(|| "on".to_owned())),
@@ -457,12 +433,12 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the memory that a word means in a family of programs.
-fn place(word: &str, api: Api, family: Family) -> Place {
+/// Returns the memory that a word means in a program of this kind.
+fn place(word: &str, api: Api, kind: ProgramKind) -> Place {
     match word {
         "D" => Place::Device(api),
         "MD" => Place::Managed(api),
-        "M" if family == Family::OneSided => Place::Managed(api),
+        "M" if kind == ProgramKind::OneSided => Place::Managed(api),
         // As in OMB, M stands for MH.
         "M" | "MH" => Place::ManagedOnHost(api),
         _ => Place::Host,

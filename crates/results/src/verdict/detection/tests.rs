@@ -1,7 +1,7 @@
 //! Detection on simulated machines with and without slow components.
 
 use super::*;
-use crate::verdict::{Evidence, Groups, Link, TIMES_AGAIN, once_more, retest_candidates};
+use crate::verdict::{Evidence, HostGroups, Link, TIMES_AGAIN, once_more, retest_candidates};
 
 mod groups;
 mod looks;

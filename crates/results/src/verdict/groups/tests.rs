@@ -3,7 +3,7 @@
 use super::*;
 
 fn groups_line(text: &str) -> Result<String, String> {
-    text.parse::<Groups>().map(|groups| groups.line())
+    text.parse::<HostGroups>().map(|groups| groups.line())
 }
 
 #[test]
@@ -22,8 +22,8 @@ fn groups_are_read_from_a_file_of_any_kind() {
     let blocks = "BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n[3-4]\nBlockSizes=2\n";
     assert_eq!(groups_line(blocks).as_deref(), Ok("block:b1=n[1-2] block:b2=n[3-4]"));
     for text in [racks, slurm, shown, blocks] {
-        let groups: Groups = text.parse().unwrap();
-        assert_eq!(Groups::of_line(&groups.line()).as_ref(), Ok(&groups));
+        let groups: HostGroups = text.parse().unwrap();
+        assert_eq!(HostGroups::of_line(&groups.line()).as_ref(), Ok(&groups));
     }
 }
 
@@ -53,7 +53,7 @@ fn spines_that_share_all_hosts_are_left_out() {
 
 #[test]
 fn hosts_are_known_with_and_without_their_domain() {
-    let groups: Groups = "a: n1 n2.x\nb: n3".parse().unwrap();
+    let groups: HostGroups = "a: n1 n2.x\nb: n3".parse().unwrap();
     let names = GroupsByName::new(&groups.levels()[0]);
     let has = |host: &str| names.group(host).is_some_and(|group| group.name == "a");
     assert!(has("n1") && has("n1.cluster") && has("n2.x") && has("n2"));

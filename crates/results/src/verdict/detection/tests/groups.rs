@@ -19,7 +19,7 @@ impl Shape {
             let (first, last) = (group * self.hosts, (group + 1) * self.hosts - 1);
             format!("switch s{group}: n[{first:02}-{last:02}]\n")
         };
-        let groups: Groups = (0..self.groups).map(line).collect::<String>().parse().unwrap();
+        let groups: HostGroups = (0..self.groups).map(line).collect::<String>().parse().unwrap();
         Hosts::new(names.iter().map(String::as_str)).grouped(&groups)
     }
 

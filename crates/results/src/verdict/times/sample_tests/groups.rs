@@ -1,12 +1,12 @@
 //! Samples of machines whose hosts are in groups.
 
 use super::*;
-use crate::verdict::Groups;
+use crate::verdict::HostGroups;
 
 /// Returns 60 hosts with 3 ranks each, ten to a switch.
 fn switches() -> Hosts {
     let line = |switch: u32| format!("switch s{switch}: n[{}-{}]\n", 10 * switch, 10 * switch + 9);
-    let groups: Groups = (0..6).map(line).collect::<String>().parse().unwrap();
+    let groups: HostGroups = (0..6).map(line).collect::<String>().parse().unwrap();
     hosts(60, 3).grouped(&groups)
 }
 

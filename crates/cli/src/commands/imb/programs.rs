@@ -16,7 +16,7 @@ use ombx_results::render::{
 use crate::{arguments::argv, suite::nearest};
 
 /// A program of IMB.
-pub(crate) struct Suite {
+pub(crate) struct Program {
     pub(super) name: &'static str,
     /// Name of its part in the first line.
     pub(super) part: &'static str,
@@ -209,24 +209,24 @@ const MT: &[Entry] = &[
     entry("AllReduceMT", "collective.allreduce_mt", ThreadCollective, &[]),
 ];
 
-const fn suite(name: &'static str, part: &'static str, benchmarks: &'static [Entry]) -> Suite {
-    Suite { name, part, benchmarks, has_accelerators: false }
+const fn program(name: &'static str, part: &'static str, benchmarks: &'static [Entry]) -> Program {
+    Program { name, part, benchmarks, has_accelerators: false }
 }
 
-const fn with_accelerators(suite: Suite) -> Suite {
-    Suite { has_accelerators: true, ..suite }
+const fn with_accelerators(program: Program) -> Program {
+    Program { has_accelerators: true, ..program }
 }
 
-static SUITES: [Suite; 9] = [
-    suite("IMB-MPI1", "MPI-1 part", MPI1),
-    with_accelerators(suite("IMB-MPI1-GPU", "MPI-1 part (GPU)", MPI1)),
-    suite("IMB-NBC", "MPI-NBC part", NBC),
-    suite("IMB-RMA", "MPI-RMA part", RMA),
-    with_accelerators(suite("IMB-RMA-GPU", "RMA part (GPU), Technical preview", RMA)),
-    suite(OF_FILES, "MPI-IO part", IO),
-    suite(PEER_TO_PEER, "IMB-P2P part", P2P),
-    suite(THREADED, "MT part", MT),
-    suite("IMB-EXT", "MPI-2 part", EXT),
+static PROGRAMS: [Program; 9] = [
+    program("IMB-MPI1", "MPI-1 part", MPI1),
+    with_accelerators(program("IMB-MPI1-GPU", "MPI-1 part (GPU)", MPI1)),
+    program("IMB-NBC", "MPI-NBC part", NBC),
+    program("IMB-RMA", "MPI-RMA part", RMA),
+    with_accelerators(program("IMB-RMA-GPU", "RMA part (GPU), Technical preview", RMA)),
+    program(OF_FILES, "MPI-IO part", IO),
+    program(PEER_TO_PEER, "IMB-P2P part", P2P),
+    program(THREADED, "MT part", MT),
+    program("IMB-EXT", "MPI-2 part", EXT),
 ];
 
 /// The program that runs with all processes only, and has other defaults.
@@ -239,8 +239,8 @@ const OF_FILES: &str = "IMB-IO";
 const THREADED: &str = "IMB-MT";
 
 /// Returns all programs of IMB.
-pub(super) fn all() -> impl Iterator<Item = &'static Suite> {
-    SUITES.iter()
+pub(super) fn all() -> impl Iterator<Item = &'static Program> {
+    PROGRAMS.iter()
 }
 
 /// Returns benchmarks with what measures the same in ombx: a benchmark, and options if it needs any. Others have several counterparts.
@@ -254,22 +254,24 @@ pub(crate) fn counterparts() -> impl Iterator<Item = (&'static str, String)> {
 }
 
 /// Finds a program by its name in upper or lower case, with or without `IMB-`.
-pub(crate) fn find(name: &str) -> Result<&'static Suite> {
-    let is_named = |suite: &&Suite| {
-        name.eq_ignore_ascii_case(suite.name) || name.eq_ignore_ascii_case(&suite.name["IMB-".len()..])
+pub(crate) fn find(name: &str) -> Result<&'static Program> {
+    let is_named = |program: &&Program| {
+        name.eq_ignore_ascii_case(program.name) || name.eq_ignore_ascii_case(&program.name["IMB-".len()..])
     };
     all().find(is_named).ok_or_else(|| {
-        let has = |suite: &&Suite| suite.entries().any(|entry| entry.name.eq_ignore_ascii_case(name));
+        let has = |program: &&Program| program.entries().any(|entry| entry.name.eq_ignore_ascii_case(name));
         let instead = match all().find(has) {
-            Some(suite) => format!("{name} is a benchmark of {0}: ombx imb {0} {name}", suite.name),
+            Some(program) => format!("{name} is a benchmark of {0}: ombx imb {0} {name}", program.name),
             None if name.starts_with("osu_") => format!("ombx osu {name} replaces the OSU benchmarks"),
-            None => format!("give one of {}", all().map(|suite| suite.name).collect::<Vec<_>>().join(", ")),
+            None => {
+                format!("give one of {}", all().map(|program| program.name).collect::<Vec<_>>().join(", "))
+            }
         };
         Error::usage(format!("{name} is not a program of IMB: {instead}"))
     })
 }
 
-impl Suite {
+impl Program {
     /// Returns whether this is the program that has the defaults of IMB-P2P.
     pub(super) fn is_peer_to_peer(&self) -> bool {
         self.name == PEER_TO_PEER

@@ -3,7 +3,7 @@
 use std::{env, path::PathBuf};
 
 /// Returns the first file of this name in the directories of `PATH`, or the file of this path.
-pub(crate) fn find(name: &str) -> Option<PathBuf> {
+pub fn find(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|file| file.is_file());
     }
@@ -11,6 +11,7 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
 }
 
-pub(crate) fn has(program: &str) -> bool {
+/// Returns whether there is such a program.
+pub fn has(program: &str) -> bool {
     find(program).is_some()
 }
