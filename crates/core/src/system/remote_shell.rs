@@ -10,7 +10,8 @@ use crate::{
 /// Variable of the environment that replaces ssh.
 pub const VARIABLE: &str = "OMBX_SSH";
 
-/// Options of ssh: no terminal and no questions, and a host that does not answer is given up after 8 s.
+/// Options of ssh: no terminal and no questions, and a host that does not answer is given up after 8 s, in which the system asks it four
+/// times (at 0, 1, 3 and 7 s, RFC 6298).
 pub const OPTIONS: [&str; 5] = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=8"];
 
 /// Further options of connections that should end with a dead host, after 15 s.
