@@ -10,7 +10,7 @@ use std::{
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, ReductionOp, memory::BufferMemory, payload::Slots},
+    benchmark::{Context, Parameter, ParameterValue, ReductionOp, memory::BufferMemory, payload::Slots},
     error::{Error, Result},
     unit::Rank,
 };
@@ -71,6 +71,9 @@ impl WindowKind {
 }
 
 impl WindowOptions {
+    /// Parameters of a window, besides its kind and those of the buffers.
+    pub const PARAMETERS: &'static [&'static Parameter] = &[Hints::PARAMETER];
+
     /// Returns the options of a window for puts and gets, which has one local buffer.
     pub const fn for_puts_and_gets(kind: WindowKind, slots: Slots, hints: Hints) -> WindowOptions {
         WindowOptions { kind, slots, local_slots: slots.count, locals: 1, hints, op: ReductionOp::Sum }

@@ -3,8 +3,8 @@
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Case, Context, Kernel, Layout, Method, Metric, Pairing, Pairs, ParameterValue, Role, Work,
-        derived,
+        Benchmark, Case, Context, Kernel, Layout, Method, Metric, Pairing, Pairs, Parameter, ParameterValue,
+        Role, Work, derived,
         memory::{BufferMemory, Cache, Staged},
         payload::{Check, Datatype, Fill},
         reduction::MESSAGE_TYPE,
@@ -21,15 +21,18 @@ use ombx_core::{
     },
 };
 use ombx_mpi::{
-    Channel, ForkedChild, PartitionedChannel, PersistentChannel, RequestChannel, SendMode, SharedChannel,
-    Source,
+    Channel, ForkedChild, Int, PartitionedChannel, PersistentChannel, RequestChannel, SendMode, SharedChannel,
 };
 
 use crate::{PING_PONG, STREAM, in_modes, over, run_cached, run_two_sided};
 
+/// Parameters of messages and their buffers.
+const MESSAGES: &[&Parameter] =
+    &[Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER];
+
 ombx_core::inventory::submit! {
     in_modes::<PingPong>("p2p.latency", "blocking ping-pong between two ranks, one way")
-        .iterates(PING_PONG, "t / 2").sizes("0,1..4M").with(&[SendMode::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER, Staged::PARAMETER])
+        .iterates(PING_PONG, "t / 2").sizes("0,1..4M").with(&[SendMode::PARAMETER]).with(Channel::<Int>::PARAMETERS).with(MESSAGES).with(&[Staged::PARAMETER])
         .osu("osu_latency", "OSU MPI Latency Test")
 }
 
@@ -42,7 +45,7 @@ ombx_core::inventory::submit! {
 ombx_core::inventory::submit! {
     in_modes::<Stream>("p2p.bw", "window of nonblocking sends, acknowledged once")
         .iterates(STREAM, "W S / t").streaming()
-        .with(&[Buffers::PARAMETER, SendMode::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER, Staged::PARAMETER]).osu("osu_bw", "OSU MPI Bandwidth Test")
+        .with(&[Buffers::PARAMETER, SendMode::PARAMETER]).with(Channel::<Int>::PARAMETERS).with(MESSAGES).with(&[Staged::PARAMETER]).osu("osu_bw", "OSU MPI Bandwidth Test")
 }
 
 /// Refuses ready sends: neither rank can know that the other has posted its receives.
@@ -58,20 +61,20 @@ fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
 ombx_core::inventory::submit! {
     in_modes::<BiStream>("p2p.bibw", "windows of nonblocking messages in both directions at once")
         .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "2 W S / t").streaming().made_of(derived::block_bytes, check)
-        .with(&[Buffers::PARAMETER, SendMode::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER, Staged::PARAMETER])
+        .with(&[Buffers::PARAMETER, SendMode::PARAMETER]).with(Channel::<Int>::PARAMETERS).with(MESSAGES).with(&[Staged::PARAMETER])
         .osu("osu_bibw", "OSU MPI Bi-Directional Bandwidth Test")
 }
 
 ombx_core::inventory::submit! {
     in_modes::<Stream>("p2p.mbw_mr", "bandwidth and message rate of many pairs at the same time")
         .iterates(STREAM, "P W S / t, and P W / t messages a second; t from the first start to the last end")
-        .streaming().layout(Layout::Pairs(Pairs::Most)).with(&[Buffers::PARAMETER, Pairing::PARAMETER, SendMode::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER, Staged::PARAMETER])
+        .streaming().layout(Layout::Pairs(Pairs::Most)).with(&[Buffers::PARAMETER, Pairing::PARAMETER, SendMode::PARAMETER]).with(Channel::<Int>::PARAMETERS).with(MESSAGES).with(&[Staged::PARAMETER])
         .osu("osu_mbw_mr", "OSU MPI Multiple Bandwidth / Message Rate Test")
 }
 ombx_core::inventory::submit! {
     in_modes::<PingPong>("p2p.multi_latency", "blocking ping-pongs of many pairs at the same time, one way")
         .iterates(PING_PONG, "t / 2; t from the first start to the last end")
-        .layout(Layout::Pairs(Pairs::Most)).with(&[Pairing::PARAMETER, SendMode::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER, Staged::PARAMETER])
+        .layout(Layout::Pairs(Pairs::Most)).with(&[Pairing::PARAMETER, SendMode::PARAMETER]).with(Channel::<Int>::PARAMETERS).with(MESSAGES).with(&[Staged::PARAMETER])
         .osu("osu_multi_lat", "OSU MPI Multi Latency Test")
 }
 
@@ -99,17 +102,17 @@ ombx_core::inventory::submit! {
 ombx_core::inventory::submit! {
     over::<PingPong, PersistentChannel>("p2p.latency_persistent", "ping-pong over persistent requests, one way")
         .iterates(&["MPI_Start", "MPI_Wait"], "t / 2").sizes("0,1..4M")
-        .with(&[Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER]).osu("osu_latency_persistent", "OSU MPI Latency Persistent Test")
+        .with(PersistentChannel::PARAMETERS).with(MESSAGES).osu("osu_latency_persistent", "OSU MPI Latency Persistent Test")
 }
 ombx_core::inventory::submit! {
     over::<Stream, PersistentChannel>("p2p.bw_persistent", "window of persistent sends, acknowledged once")
         .iterates(&["MPI_Startall", "MPI_Waitall", "MPI_Start", "MPI_Wait"], "W S / t").streaming()
-        .with(&[Buffers::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER]).osu("osu_bw_persistent", "OSU MPI Bandwidth Persistent Test")
+        .with(&[Buffers::PARAMETER]).with(PersistentChannel::PARAMETERS).with(MESSAGES).osu("osu_bw_persistent", "OSU MPI Bandwidth Persistent Test")
 }
 ombx_core::inventory::submit! {
     over::<BiStream, PersistentChannel>("p2p.bibw_persistent", "windows of persistent messages in both directions at once")
         .iterates(&["MPI_Startall", "MPI_Waitall"], "2 W S / t").streaming()
-        .with(&[Buffers::PARAMETER, Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
+        .with(&[Buffers::PARAMETER]).with(PersistentChannel::PARAMETERS).with(MESSAGES)
         .osu("osu_bibw_persistent", "OSU MPI Bi-Directional Bandwidth Persistent Test")
 }
 

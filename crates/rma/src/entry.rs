@@ -11,7 +11,7 @@ use ombx_core::{
     error::Result,
     measure::{plan::Plan, session::Session},
 };
-use ombx_mpi::{Hints, WindowKind};
+use ombx_mpi::{WindowKind, WindowOptions};
 
 use crate::{
     kernel::{Access, Bandwidth, BidirectionalBandwidth, Latency, Mode},
@@ -26,28 +26,17 @@ pub const OSU_PASSIVE: Preset = &[("sync", "lock"), ("win", "alloc_mem")];
 /// Default options of operations that need a passive target.
 pub const FLUSH: Preset = &[("sync", "flush")];
 
-/// Lists the parameters of an operation: its own ones, and those of every operation.
-macro_rules! parameters {
-    ($($own:expr),*) => {
-        const {
-            &[
-                SyncKind::PARAMETER, WindowKind::PARAMETER, $($own,)* Target::PARAMETER, Hints::PARAMETER, Pairing::PARAMETER,
-                Cache::PARAMETER, BufferMemory::PARAMETER,
-            ]
-        }
-    };
-}
-
 /// Size of the one element of an operation whose type is not chosen.
 const ELEMENT: u64 = 8;
 
-const fn parameters<O: Operation>() -> &'static [&'static Parameter] {
+/// Returns the parameters of the elements of an operation.
+const fn of_elements<O: Operation>() -> &'static [&'static Parameter] {
     match O::ELEMENTS {
-        Elements::Bytes => parameters!(Datatype::PARAMETER, MESSAGE_TYPE),
-        Elements::Compared => parameters!(ACCUMULATED_TYPE),
-        _ if O::ONE_ELEMENT => parameters!(ACCUMULATED_TYPE, ACCUMULATED_OP),
+        Elements::Bytes => const { &[Datatype::PARAMETER, MESSAGE_TYPE] },
+        Elements::Compared => const { &[ACCUMULATED_TYPE] },
+        _ if O::ONE_ELEMENT => const { &[ACCUMULATED_TYPE, ACCUMULATED_OP] },
         Elements::Accumulated | Elements::Fetched => {
-            parameters!(ACCUMULATED_TYPE, ACCUMULATED_OP, Datatype::PARAMETER)
+            const { &[ACCUMULATED_TYPE, ACCUMULATED_OP, Datatype::PARAMETER] }
         }
     }
 }
@@ -85,7 +74,11 @@ const fn entry<O: Operation, M: Mode>(name: &'static str, about: &'static str) -
     let entry = Benchmark::custom(name, about, M::METRIC, M::METHOD, run::<O, M>)
         .iterates(O::CALLS, M::FORMULA)
         .layout(Layout::Pairs(Pairs::One))
-        .with(parameters::<O>());
+        .with(&[SyncKind::PARAMETER, WindowKind::PARAMETER])
+        .with(of_elements::<O>())
+        .with(&[Target::PARAMETER])
+        .with(WindowOptions::PARAMETERS)
+        .with(&[Pairing::PARAMETER, Cache::PARAMETER, BufferMemory::PARAMETER]);
     let entry = match O::ELEMENTS {
         Elements::Bytes => entry.made_of(derived::block_bytes, derived::check),
         _ => entry.made_of(element_bytes::<O>, check_elements::<O>),

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Context, payload::Slots},
+    benchmark::{Context, Parameter, ParameterValue, payload::Slots},
     error::Result,
     two_sided::pattern::Link,
 };
@@ -34,6 +34,9 @@ pub struct Channel<C: Counting = Int> {
 }
 
 impl<C: Counting> Channel<C> {
+    /// Parameters that [`Link::open`] reads, besides those of the buffers.
+    pub const PARAMETERS: &'static [&'static Parameter] = &[Source::PARAMETER];
+
     #[inline(always)]
     pub(super) fn wait_all(&mut self, requests: usize) -> Result<()> {
         let count = requests.min(self.requests.len()) as c_int;

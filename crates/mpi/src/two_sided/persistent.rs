@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use mpi::ffi;
 use ombx_core::{
     benchmark::{
-        Context,
+        Context, Parameter, ParameterValue,
         payload::{Numbering, Slots},
     },
     error::Result,
@@ -41,6 +41,9 @@ pub struct PersistentChannel {
 }
 
 impl PersistentChannel {
+    /// Parameters that [`Link::open`] reads, besides those of the buffers.
+    pub const PARAMETERS: &'static [&'static Parameter] = &[Source::PARAMETER];
+
     /// Starts `count` requests from index `first` on, and waits for them.
     #[inline(always)]
     fn run(&mut self, first: usize, count: usize) -> Result<()> {
