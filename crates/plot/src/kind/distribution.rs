@@ -22,11 +22,6 @@ const MOST_SAMPLES: usize = 2000;
 /// Part of a slot that its densities fill.
 const FILLED: f64 = 0.86;
 
-/// Returns the sorted samples of each curve.
-fn sorted_samples(curves: &Curves<'_>) -> Vec<Vec<f64>> {
-    curves.curves.iter().map(|curve| sorted(curve.case.distribution())).collect()
-}
-
 /// Draws the share of samples that are at most a value.
 pub(crate) fn cdf(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
     let all = sorted_samples(curves);
@@ -37,6 +32,11 @@ pub(crate) fn cdf(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing,
             plane.line(steps(values), series);
         }
     }))
+}
+
+/// Returns the sorted samples of each curve.
+fn sorted_samples(curves: &Curves<'_>) -> Vec<Vec<f64>> {
+    curves.curves.iter().map(|curve| sorted(curve.case.distribution())).collect()
 }
 
 /// Returns the points of a curve from sorted values.
