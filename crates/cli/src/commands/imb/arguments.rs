@@ -206,6 +206,12 @@ pub(crate) enum Switch {
     Off,
 }
 
+impl Switch {
+    pub(super) fn is_on(self) -> bool {
+        self == Switch::On
+    }
+}
+
 /// IMB's `-off_cache`: buffers that are not in the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OffCache {
