@@ -271,9 +271,9 @@ impl SizeRange {
         match (least.map(number), number(most)) {
             (None, Some(most)) => Ok(SizeRange { least: None, most }),
             (Some(Some(least)), Some(most)) if least <= most => Ok(SizeRange { least: Some(least), most }),
-            _ => Err(Error::usage(
-                "not exponents from 0 to 30: give MIN:MAX or MAX, as in 3:4 for 8 and 16 bytes",
-            )),
+            _ => Err(Error::usage(format!(
+                "not exponents from 0 to {MOST}: give MIN:MAX or MAX, as in 3:4 for 8 and 16 bytes"
+            ))),
         }
     }
 }
