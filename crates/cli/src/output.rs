@@ -249,7 +249,7 @@ impl Output {
 
     /// Writes what is known of the end of a launch whose rows are no links.
     pub(crate) fn launched(&mut self, launched: Launched) -> Result<()> {
-        self.cases.ended(launched.ended);
+        self.cases.set_ended(launched.ended);
         match self.links {
             Some(_) => Ok(()),
             None => self.write(|out, _| file::write(out, &Record::Launched(launched))),

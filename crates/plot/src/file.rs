@@ -34,7 +34,7 @@ const EFFORT: u8 = 6;
 const SYSTEM: SystemInfo<'_> =
     SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
 
-/// The font, or the reason why it cannot be read, which a test excludes.
+/// Returns the font. It is part of the program, and a test reads it.
 fn font() -> FontRef<'static> {
     FontRef::new(FONT).expect("a test reads the font")
 }

@@ -5,9 +5,9 @@ use crate::{
     frame::MAX_SERIES,
 };
 
-/// Width of curves, and of outlines.
+/// Width of curves, and of thin lines.
 const LINE: f64 = 11.0;
-const OUTLINE: f64 = 7.0;
+const THIN_LINE: f64 = 7.0;
 /// Half the length of the ends of an interval.
 const CAP: f64 = 15.0;
 /// Opacity of areas.
@@ -57,7 +57,7 @@ const ADVANCES: [u16; 95] = [
     569, 569, 1186, 569, 1995, 1298, 1253, 1300, 1300, 842, 1067, 803, 1298, 1212, 1675, 1212, 1212, 1075,
     1303, 690, 1303, 1716,
 ];
-/// Width of other letters: that of a digit.
+/// Estimated width of other letters: that of a digit.
 const OTHER: u16 = 1303;
 
 /// Whether a symbol is filled or only outlined.
@@ -72,7 +72,7 @@ pub(crate) fn color(series: usize) -> Color {
     COLORS[series % MAX_SERIES]
 }
 
-/// Returns the width of a text. Letters other than those of ASCII are estimated.
+/// Returns the width of a text.
 pub(crate) fn width(text: &str) -> f64 {
     let advance =
         |letter: char| (letter as usize).checked_sub(0x20).and_then(|at| ADVANCES.get(at)).unwrap_or(&OTHER);
@@ -97,7 +97,7 @@ pub(crate) fn line(points: Vec<Point>, series: usize) -> Shape {
 
 /// Returns a thin solid line.
 pub(crate) fn thin_line(points: Vec<Point>, color: Color) -> Shape {
-    stroke(points, color, OUTLINE)
+    stroke(points, color, THIN_LINE)
 }
 
 /// Returns an area that is faintly filled in the colour of a series.
@@ -128,7 +128,8 @@ pub(crate) fn symbol(at: Point, series: usize, fill: Fill) -> [Shape; 2] {
     [Shape::Area { corners, color: inside, opacity: 1.0 }, thin_line(closed, color(series))]
 }
 
-/// Returns the corners of a symbol around its centre.
+/// Returns the corners of a symbol around its centre: circle, square, triangle, diamond, triangle upside down, plus, pentagon. Symbols with
+/// few corners have a larger radius, so that they do not look smaller.
 fn outline(series: usize) -> Vec<Point> {
     let (arm, end) = (8.0, 24.0);
     match series % MAX_SERIES {
@@ -173,10 +174,10 @@ mod tests {
     #[test]
     fn every_series_has_its_own_colour_symbol_and_dash() {
         let colors: BTreeSet<_> = COLORS.iter().collect();
-        let texts = |shapes: Vec<String>| shapes.into_iter().collect::<BTreeSet<_>>().len();
-        let dashes = texts(DASHES.iter().map(|dash| format!("{dash:?}")).collect());
-        let symbols = texts((0..MAX_SERIES).map(|series| format!("{:?}", outline(series))).collect());
-        assert_eq!([colors.len(), dashes, symbols], [MAX_SERIES; 3]);
+        let dashes: BTreeSet<String> = DASHES.iter().map(|dash| format!("{dash:?}")).collect();
+        let symbols: BTreeSet<String> =
+            (0..MAX_SERIES).map(|series| format!("{:?}", outline(series))).collect();
+        assert_eq!([colors.len(), dashes.len(), symbols.len()], [MAX_SERIES; 3]);
     }
 
     #[test]

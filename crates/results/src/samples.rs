@@ -186,7 +186,7 @@ impl SampleStore {
     /// Notes the state of the machine at the end of a launch in all setups that have a run of it.
     fn launched(&mut self, launched: Launched) {
         let Some(last) = self.launches.get(self.current).map(|setup| setup.last.clone()) else { return };
-        self.launches.iter_mut().for_each(|setup| setup.launched(&last, launched));
+        self.launches.iter_mut().for_each(|setup| setup.end_launch(&last, launched));
     }
 
     fn row(&mut self, row: &Measurement) {

@@ -41,6 +41,8 @@ pub const ROUND: &str = "round";
 pub const RETEST: &str = "retest";
 /// Value of [`RETEST`] for a slow link that was measured again.
 pub const ALONE: &str = "alone";
+/// Value of [`RETEST`] for an ordinary link that was measured again for comparison.
+pub const REFERENCE: &str = "reference";
 /// Axis with the number of a second measurement, from 1. Each link is measured [`TIMES_AGAIN`] times.
 pub const ATTEMPT: &str = "attempt";
 /// Number of times that a link is measured again. The shortest counts, because what disturbs a measurement makes it longer: one disturbed
@@ -48,8 +50,6 @@ pub const ATTEMPT: &str = "attempt";
 pub const TIMES_AGAIN: usize = 3;
 /// Number of looks at the links of a long sweep before its end. They share the error probability of a verdict.
 pub const LOOKS: usize = 3;
-/// Value of [`RETEST`] for an ordinary link that was measured again for comparison.
-pub const REFERENCE: &str = "reference";
 
 /// Probability of a false verdict on a healthy machine with normally distributed times.
 const LEVEL: f64 = 0.01;
@@ -57,7 +57,8 @@ const LEVEL: f64 = 0.01;
 const MIN_FACTOR: f64 = 1.15;
 /// Smallest ratio that confirms a slow link when it is measured again alone.
 const MIN_RETEST_FACTOR: f64 = 1.1;
-/// The same limit in standard deviations of the shortest of the rows that measure a link again.
+/// Number of standard deviations of the shortest of [`TIMES_AGAIN`] times by which the logarithm of a link's time alone must differ from those
+/// of ordinary links to confirm it.
 const MIN_RETEST_SPREADS: f64 = 4.0;
 /// Smallest standard deviation of logarithms: repeated runs differ by as much.
 const MIN_SPREAD: f64 = 0.01;
@@ -111,8 +112,8 @@ impl Component {
         }
     }
 
-    /// Returns whether a rank is on a host or in a group.
-    pub(crate) fn is_of(&self, rank: u32, hosts: &Hosts) -> bool {
+    /// Returns whether a rank is on the host or in the group of the component; false for a rank or link.
+    pub(crate) fn contains_rank(&self, rank: u32, hosts: &Hosts) -> bool {
         match *self {
             Component::GroupBetween(level, group) | Component::GroupWithin(level, group) => {
                 hosts.unit(level + 1, rank) == group
@@ -164,14 +165,15 @@ pub fn key_of_link(axes: &BTreeMap<String, String>, bytes: Option<u64>, depth: O
 
 /// Returns the name of a link: its two ends.
 fn link_name([from, to]: [u32; 2], hosts: &Hosts) -> String {
-    match hosts.count() {
-        1 => format!("ranks {from}-{to}"),
-        _ => format!("{}-{}", hosts.label(from), hosts.label(to)),
+    if hosts.count() == 1 {
+        format!("ranks {from}-{to}")
+    } else {
+        format!("{}-{}", hosts.label(from), hosts.label(to))
     }
 }
 
-/// Returns the reason against a verdict if a row has a mark of shared CPUs: such times include waiting for the scheduler.
-pub fn no_verdict_reason<'a>(codes: impl IntoIterator<Item = &'a str>) -> Option<String> {
+/// Returns why marks with these codes prevent a verdict; `None` if they do not. Times on shared CPUs include waiting for the scheduler.
+fn no_verdict_reason<'a>(codes: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let shared = codes.into_iter().any(|code| ["oversubscribed", "shared_cpu"].contains(&code));
     shared.then(|| "ranks share CPUs, and their times include waiting for a CPU".into())
 }

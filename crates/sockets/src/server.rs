@@ -173,7 +173,7 @@ pub fn serve(
                 let Ok((reader, writer)) = channel(peer.stream) else { continue };
                 match admitted(&hello, client.as_mut(), clients) {
                     Err(why) => {
-                        let _ = writer.0.write(&Message::Refused(End::new(6, &why)));
+                        let _ = writer.0.write(&Message::Refused(End::new(Exit::Fabric.code(), &why)));
                         on_event(ServerEvent::Refused(hello.host, why));
                     }
                     Ok(Purpose::Client) => {

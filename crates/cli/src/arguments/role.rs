@@ -18,7 +18,7 @@ use crate::job::RankKind;
 
 /// Start of the argument.
 const ROLE: &str = "--role=";
-/// Maximum length of the argument, which Linux and launchers limit.
+/// Maximum length of the argument. Linux allows 128 KiB, in which remote shells put it beside the other words.
 const LONGEST: usize = 80 << 10;
 
 /// Role of a process in a job, and its part of the job.
@@ -66,9 +66,11 @@ impl FromStr for Role {
     fn from_str(text: &str) -> Result<Role> {
         let byte = |digits: &[u8]| u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok();
         let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
-        bytes
-            .and_then(|bytes| codec::decode(&bytes))
-            .ok_or_else(|| Error::usage("only another ombx of the same build gives a role"))
+        bytes.and_then(|bytes| codec::decode(&bytes)).ok_or_else(|| {
+            Error::usage(
+                "only another ombx of the same build gives a role: install the same build on every host",
+            )
+        })
     }
 }
 

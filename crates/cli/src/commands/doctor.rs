@@ -79,21 +79,20 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
         target::check_all(&[("--junit", Some(path))], &files_used(&args.start, &[]))?;
         target::check_path("--junit", path)?;
     }
-    let shared_memory = rustix::fs::statvfs("/dev/shm").ok();
-    let free_shared_memory = shared_memory.map(|fs| fs.f_bavail.saturating_mul(fs.f_frsize));
+    let free_shared_memory = preflight::free_shared_memory();
     let clock = Clock::measured();
     let mut examination = if is_rank {
         role::reject_options_of_start(&args.start)?;
         if args.start.timeout.is_some() {
             return Err(role::without_start("--timeout"));
         }
-        within(detection::launcher())
+        examine_as_rank(detection::launcher())
     } else {
         // One for each host or slot, unless the user says how many.
         let ranks = args.start.ranks.map_or_else(|| Ok(slots(&args.start)?.max(RANKS)), Ok::<_, Error>)?;
         preflight::check(&args.start, ranks, Medium::Mpi)?;
         let interruption = Interruption::default();
-        let examination = outside(args, ranks, &interruption);
+        let examination = examine_start(args, ranks, &interruption);
         if let Some(code) = interruption.exit_code() {
             stderr_line!("ombx: interrupted");
             return Ok(code);
@@ -122,24 +121,23 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     if let Some(path) = &args.junit {
         target::replace(path, examination.junit().as_bytes()).map_err(|e| unwritable(path, &e))?;
     }
-    match args.format {
-        Format::Nagios => {
-            let (status, text, figures) = examination.monitoring(&this_host);
-            return monitoring::print("doctor", status, &text, &figures);
-        }
-        _ if args.quiet && examination.findings.is_empty() => 0,
-        Format::Json => terminal::print(format!("{:#}\n", examination.json(&this_host)))?,
-        Format::Junit => terminal::print(format!("{}\n", examination.junit()))?,
-        _ => terminal::print(
-            examination.sentences(&this_host, terminal::columns().unwrap_or(WIDTH).min(WIDTH)),
-        )?,
-    };
+    if args.format == Format::Nagios {
+        let (status, text, figures) = examination.monitoring(&this_host);
+        return monitoring::print("doctor", status, &text, &figures);
+    }
+    if !args.quiet || !examination.findings.is_empty() {
+        terminal::print(match args.format {
+            Format::Json => format!("{:#}\n", examination.json(&this_host)),
+            Format::Junit => format!("{}\n", examination.junit()),
+            _ => examination.sentences(&this_host, terminal::columns().unwrap_or(WIDTH).min(WIDTH)),
+        })?;
+    }
     Ok(if examination.findings.is_empty() { Exit::Success } else { Exit::Incomplete }.code())
 }
 
 /// Examines the job of a launcher as one of its ranks, from this rank's place and the launcher's environment. Without a launcher this process
 /// is the only rank.
-fn within(started: Option<detection::StartedBy>) -> Examination {
+fn examine_as_rank(started: Option<detection::StartedBy>) -> Examination {
     let place = Place::here();
     let ranks_here = |started: &detection::StartedBy| detection::ranks_here().or(started.ranks);
     let here = started.as_ref().and_then(ranks_here).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
@@ -158,7 +156,7 @@ fn within(started: Option<detection::StartedBy>) -> Examination {
 }
 
 /// Starts ranks as a run would, unless a limit of this host prevents it, and examines where they are.
-fn outside(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> Examination {
+fn examine_start(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> Examination {
     let mut examination = Examination::default();
     let limits = preflight::of_mpi_ranks(&args.start, ranks);
     if !limits.is_empty() {
@@ -207,7 +205,7 @@ fn outside(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> Examin
     examination
 }
 
-/// Starts ranks as `ombx run` does and returns the launcher and where each rank is.
+/// Starts ranks as `ombx run` does. Returns the name of the launcher, and what each rank reports.
 fn start(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> Result<(String, Vec<ProbedRank>)> {
     preflight::reach_all(&args.start, mpiexec::remote_shell(&args.start), Medium::Mpi, hosts::REACH_LIMIT)?;
     let words = vec![argv::executable()?.into(), "doctor".into(), "--probe".into()];
@@ -289,7 +287,7 @@ fn read_line(line: &str) -> Option<ProbedRank> {
 }
 
 #[cfg(test)]
-mod probe_tests {
+mod tests {
     use super::*;
 
     #[test]

@@ -16,23 +16,23 @@ use ombx_core::{
 use ombx_results::render::{ImbBenchmark, ImbHeader, ImbProgram, ImbTable};
 
 use self::{
-    arguments::{ImbArgs, Switch, TypeArgs},
+    arguments::{ImbArgs, TypeArgs},
     plan::Iterations,
     programs::{Entry, Program},
 };
-use crate::commands::help::page::Page;
 use crate::{
     arguments::{
         argv,
         output::{Format, OutputArgs},
     },
+    commands::help::page::Page,
     job::{Job, selection},
     launch::{detection, preflight},
     output::terminal,
     role,
 };
 
-/// Default number of ranks, and of the smallest number of processes.
+/// Default of `-n` and of `-npmin`.
 const RANKS: u32 = 2;
 
 /// Lists programs, installs links, prints help, or measures.
@@ -67,7 +67,7 @@ pub(crate) fn imb(
     Ok(code)
 }
 
-/// Returns the job of a program after finding every mistake in its options, and notes about differences from IMB. Starts nothing.
+/// Validates the options of a program and builds its job. Returns it with notes about differences from IMB. Starts nothing.
 pub(crate) fn prepare(
     registry: &Registry,
     parser: &clap::Command,
@@ -131,10 +131,12 @@ pub(crate) fn prepare(
     let shown = ImbProgram {
         name: program.name,
         part: program.part,
-        header: match (program.has_threads(), args.threads.noheader) {
-            (false, _) => ImbHeader::System,
-            (true, false) => ImbHeader::Title,
-            (true, true) => ImbHeader::Nothing,
+        header: if !program.has_threads() {
+            ImbHeader::System
+        } else if args.threads.noheader {
+            ImbHeader::Nothing
+        } else {
+            ImbHeader::Title
         },
         calling: args
             .name
@@ -174,12 +176,6 @@ fn selected(args: &ImbArgs, program: &'static Program) -> Result<Vec<&'static En
     Ok(entries)
 }
 
-impl Switch {
-    fn is_on(self) -> bool {
-        self == Switch::On
-    }
-}
-
 /// Last line of the help of a program.
 const HELP_FOOT: &str =
     "Options have one hyphen as in IMB, or two. More: ombx help exit-codes, ombx help WORD";
@@ -198,7 +194,7 @@ fn help(parser: &clap::Command, program: Option<&Program>) -> String {
     page.program((title.trim_end(), &usage), imb, &is_shown, HELP_FOOT)
 }
 
-/// Returns the text that `ombx imb` without a name prints.
+/// Returns a line for each program: its benchmarks, and the command that lists them.
 fn listed_programs() -> String {
     let line = |program: &'static Program| {
         let name = program.name;
@@ -237,6 +233,7 @@ fn calling(program: &Program, name: &str, mut words: Vec<String>) -> String {
 fn element(args: &TypeArgs, bench: &Benchmark) -> ElementType {
     match bench.parameter(ElementType::PARAMETER.name) {
         _ if bench.name == "rma.cas_latency" => ElementType::Int32,
+        // Benchmarks that reduce have another default.
         Some(parameter) if parameter.default == Some(ElementType::Byte.name()) => args.data_type,
         Some(_) => args.red_data_type,
         None => ElementType::Byte,

@@ -188,7 +188,7 @@ pub(crate) fn adapt_options(links: clap::Command) -> clap::Command {
     })
 }
 
-/// Returns the job of a command line after finding every mistake in it. Starts nothing.
+/// Validates a command line and builds its job. Starts nothing.
 pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     if args.output.format == Format::Nagios && (args.fail_on == FailOn::Nothing || args.output.allow_skips) {
         return Err(Error::usage(

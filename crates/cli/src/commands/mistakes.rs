@@ -3,7 +3,6 @@
 // The lines name benchmarks of all families.
 #![cfg(all(feature = "p2p", feature = "collective", feature = "rma", feature = "io", feature = "sockets"))]
 
-mod imb;
 mod judge;
 mod known;
 mod options;
@@ -14,7 +13,7 @@ use std::{ffi::OsString, os::unix::ffi::OsStringExt, thread, time::Duration};
 use rustix::process::{Signal, getpid, kill_process};
 use signal_hook::consts::SIGTERM;
 
-use self::{imb::KNOWN_OF_IMB, judge::Judge, known::KNOWN, suites::SUITES};
+use self::{judge::Judge, known::KNOWN, suites::SUITES};
 
 /// Command lines with words separated by blanks. `@LONG` stands for a very long word, `@LIST` for a very long list, `@EMPTY` for an
 /// empty word.
@@ -41,8 +40,7 @@ const NOT_UTF8: [&str; 14] = [
 #[test]
 fn known_mistakes_say_what_is_wrong() {
     Judge::alone("commands::mistakes::known_mistakes_say_what_is_wrong", |judge| {
-        let lines = KNOWN.iter().chain(KNOWN_OF_IMB);
-        judge.judge_all(lines.map(|(line, part)| (line.split(' ').collect(), *part)));
+        judge.judge_all(KNOWN.iter().map(|(line, part)| (line.split(' ').collect(), *part)));
     });
 }
 

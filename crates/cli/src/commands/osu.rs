@@ -68,7 +68,7 @@ pub(crate) fn osu(
     role::run(&job)
 }
 
-/// Returns the job of a program's options after finding every mistake in them, and notes about differences from OMB. Starts nothing.
+/// Validates the options of a program and builds its job. Returns it with notes about differences from OMB. Starts nothing.
 pub(crate) fn prepare(
     matches: &clap::ArgMatches,
     args: OsuArgs,

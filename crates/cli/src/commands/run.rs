@@ -42,7 +42,7 @@ use crate::{
     result_file, suite,
 };
 
-/// Returns the job of a command line after finding every mistake in it. Starts nothing.
+/// Validates a command line and builds its job. Starts nothing.
 pub(crate) fn prepare(
     registry: &Registry,
     command: &Command,

@@ -221,8 +221,13 @@ pub(super) fn suspected_later() -> String {
     reasons(&Vec::from_iter(little_shared_memory()))
 }
 
+/// Returns the free bytes of shared memory; `None` if this host has none.
+pub(crate) fn free_shared_memory() -> Option<u64> {
+    rustix::fs::statvfs(SHARED).ok().map(|fs| fs.f_bavail.saturating_mul(fs.f_frsize))
+}
+
 fn little_shared_memory() -> Option<String> {
-    let free = rustix::fs::statvfs(SHARED).ok().map(|fs| fs.f_bavail.saturating_mul(fs.f_frsize))?;
+    let free = free_shared_memory()?;
     (free < host::MIN_SHARED).then(|| {
         let free = Bytes(free >> 20 << 20);
         format!(

@@ -122,7 +122,6 @@ fn is_own(line: &str) -> bool {
     is_shared && !name.contains('/')
 }
 
-const SHARED_MEMORY: &str = "/dev/shm";
 /// Variables in which Open MPI looks for the parent of its session directory.
 const BASES: [&str; 4] = ["OMPI_MCA_orte_tmpdir_base", "TMPDIR", "TEMP", "TMP"];
 
@@ -156,7 +155,7 @@ fn job_of_session(session: &Path) -> Option<String> {
 
 /// Removes the files that the launcher with this process ID left on this host, if any.
 pub(super) fn remove_session_directory(launcher: u32) {
-    sessions(launcher).for_each(|session| remove_session(&session, Path::new(SHARED_MEMORY)));
+    sessions(launcher).for_each(|session| remove_session(&session, Path::new(DIRECTORY)));
 }
 
 /// Removes a session directory and the shared memory of its job.

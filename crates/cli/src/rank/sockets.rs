@@ -117,7 +117,7 @@ const LINGER: Duration = Duration::from_secs(10);
 /// Address of a network reserved for documentation. The kernel says from which address it would send there; no packet is sent.
 pub(crate) const ELSEWHERE: &str = "192.0.2.1";
 
-/// Returns rank, number of ranks and the file, after finding every mistake.
+/// Validates how the ranks meet. Returns this rank, the number of ranks and the file through which they connect.
 fn place(start: &StartArgs) -> Result<(u32, u32, &Path)> {
     let started = detection::launcher().ok_or_else(|| {
         Error::usage("no launcher has started this process as a rank: leave out --launcher none")

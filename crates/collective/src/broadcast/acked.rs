@@ -1,4 +1,5 @@
-//! Broadcasts that one rank acknowledges, timed on the root without the time of the acknowledgement [de Supinski & Karonis].
+//! Broadcasts that one rank acknowledges, timed on the root without the time of the acknowledgement (de Supinski and Karonis,
+//! HPDC'99).
 //!
 //! For each acker in turn, blocks of {broadcast; empty message from the acker} alternate with blocks of empty round trips.
 //! Both kinds of block have equally many iterations and one untimed iteration before them, so clock overhead cancels out.
@@ -219,7 +220,7 @@ pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()>
 pub fn run_last_ack<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     let last = session.team.size() - 1;
     let last = Rank(if session.get::<benchmark::Root>().first() == Rank(last) { last - 1 } else { last });
-    acknowledged::<B, M>(session, last, 1, None).map(|_| ())
+    acknowledged::<B, M>(session, last, 1, None).map(drop)
 }
 
 /// Measures every case with one acker and passes the rows to the sink. Returns them on rank 0, without figures of the method. `sharing` is the number of rows that share the time limit.
@@ -289,8 +290,8 @@ pub(super) fn add_ack_figures(row: &mut Measurement, least: u64) {
     );
     row.figures.insert("corrected_us".into(), Figure::Unresolved(why));
     row.summary = None;
-    // This notice is about the removed time.
-    row.trust.retain(|notice| notice.code != "not_converged");
+    // This mark is about the removed time.
+    row.trust.retain(|mark| mark.code != "not_converged");
 }
 
 /// Returns the sample variance.

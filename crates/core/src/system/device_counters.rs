@@ -226,7 +226,7 @@ const PROTOCOL_FILES: [&str; 3] = ["/proc/net/snmp", "/proc/net/netstat", "/proc
 /// Device of the counters of all CPUs.
 const CPUS: &str = "cpu";
 /// Counters of load are read again after this multiple of the time that the last reading took, so that it costs at most 1 % of the time.
-const PAUSE: u32 = 100;
+const PAUSE_FACTOR: u32 = 100;
 /// Longest time until counters of load are read again. A reading of more than 10 ms costs more than 1 % of the time.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -257,19 +257,19 @@ pub struct DeviceCounters {
 impl DeviceCounters {
     /// Reads the counters of this host, as `host`, for the first time.
     pub fn new(host: &str) -> DeviceCounters {
-        DeviceCounters::among(host, Files::here(), PAUSE)
+        DeviceCounters::in_files(host, Files::here(), PAUSE_FACTOR)
     }
 
     /// Reads the counters in these files. Those of load are read again after `factor` times the duration of a reading.
-    fn among(host: &str, files: Files, factor: u32) -> DeviceCounters {
+    fn in_files(host: &str, files: Files, factor: u32) -> DeviceCounters {
         let mut counters = Vec::new();
         let mut add = |device: &str, directory: String, all: &[Known]| {
             counters.extend(counter_files(&files, device, &directory, all));
         };
         for name in files.names(ADAPTERS) {
             for port in files.names(&format!("{ADAPTERS}/{name}/ports")) {
-                let (device, directory) =
-                    (format!("{name} port {port}"), format!("{ADAPTERS}/{name}/ports/{port}"));
+                let device = format!("{name} port {port}");
+                let directory = format!("{ADAPTERS}/{name}/ports/{port}");
                 add(&device, format!("{directory}/counters"), PORT);
                 for of_driver in HARDWARE {
                     add(&device, format!("{directory}/hw_counters"), of_driver);
@@ -470,7 +470,7 @@ mod tests {
         }
         set("/proc/net/snmp", "Ip: A B\nIp: 1 2\nTcp: RtoMin RetransSegs InErrs\nTcp: 200 5 0\n");
         set("/proc/net/netstat", "TcpExt: TCPTimeouts\nTcpExt: 3\n");
-        let counters = DeviceCounters::among("n1", files(), 0);
+        let counters = DeviceCounters::in_files("n1", files(), 0);
         assert_eq!(counters.grown(), []);
         set(&format!("{port}/counters/symbol_error"), "19\n");
         set(&format!("{port}/counters/port_xmit_wait"), "101\n");
@@ -519,7 +519,7 @@ mod tests {
             }
         };
         set("1\n");
-        let counters = DeviceCounters::among("n1", files(), 0);
+        let counters = DeviceCounters::in_files("n1", files(), 0);
         set("3\n");
         let texts: Vec<String> = counters.grown().iter().map(Growth::to_string).collect();
         let expected = [
@@ -547,7 +547,7 @@ mod tests {
         };
         write(&files(), "/sys/class/net/eth0/device/vendor", "0x15b3\n");
         set(1);
-        let counters = DeviceCounters::among("n1", files(), PAUSE);
+        let counters = DeviceCounters::in_files("n1", files(), PAUSE_FACTOR);
         let texts = |grown: Vec<Growth>| grown.iter().map(Growth::to_string).collect::<Vec<_>>();
         let all = |by: u64| {
             [
@@ -574,8 +574,8 @@ mod tests {
     #[test]
     fn the_pause_is_a_multiple_of_the_last_reading_and_at_most_a_second() {
         let [short, long] = [3, 50].map(Duration::from_millis);
-        assert_eq!(pause_after(short, PAUSE), Duration::from_millis(300));
-        assert_eq!(pause_after(long, PAUSE), Duration::from_secs(1));
+        assert_eq!(pause_after(short, PAUSE_FACTOR), Duration::from_millis(300));
+        assert_eq!(pause_after(long, PAUSE_FACTOR), Duration::from_secs(1));
         assert_eq!(pause_after(long, 0), Duration::ZERO);
     }
 
@@ -602,7 +602,7 @@ mod tests {
     fn this_host_has_counters_and_lacking_ones_are_left_out() {
         let directory = Directory::new("no-device-counters");
         let files = Files { root: directory.path().to_owned() };
-        assert_eq!(DeviceCounters::among("n1", files, 0).grown(), []);
+        assert_eq!(DeviceCounters::in_files("n1", files, 0).grown(), []);
         let here = DeviceCounters::new("n1");
         assert!(here.last.borrow().keys().any(|(device, _)| device == "Tcp"));
     }

@@ -56,7 +56,9 @@ impl RemoteShell {
     /// Usage error if this host has no such program.
     pub fn parse(text: &str) -> Result<RemoteShell> {
         let mut words = text.split_whitespace();
-        let program = words.next().ok_or_else(|| Error::usage("--remote-shell names no program"))?;
+        let program = words
+            .next()
+            .ok_or_else(|| Error::usage("--remote-shell names no program: give one, for example ssh"))?;
         if !search_path::has(program) {
             return Err(Error::usage(format!("--remote-shell {program}: this host has no such program")));
         }

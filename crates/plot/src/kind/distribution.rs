@@ -1,6 +1,6 @@
 //! Distributions of samples: cumulative, as histograms, and as a density at each message size.
 
-use ombx_core::unit::Bytes;
+use ombx_core::{stats::quantile, unit::Bytes};
 use ombx_results::plot::{LinearAxis, ValueAxis, counts};
 
 use crate::{
@@ -11,12 +11,12 @@ use crate::{
     style::{self, Fill},
 };
 
-/// Number of points of a cumulative distribution, and of single values at its end, where a tail is.
+/// Number of points of a cumulative distribution, and of values at its end that each have a point, because a tail is there.
 const POINTS: usize = 200;
 const LAST: usize = 20;
 /// Number of ranges of a histogram.
 const RANGES: usize = 40;
-/// Points of the outline of a density on each side, and samples that it is computed from.
+/// Number of points of the outline of a density on each side, and maximum number of samples that it is computed from.
 const OUTLINE: usize = 60;
 const MOST_SAMPLES: usize = 2000;
 /// Part of a slot that its densities fill.
@@ -24,16 +24,19 @@ const FILLED: f64 = 0.86;
 
 /// Draws the share of samples that are at most a value.
 pub(crate) fn cdf(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
-    let sorted: Vec<Vec<f64>> = curves.curves.iter().map(|curve| sorted(curve.case.distribution())).collect();
-    let Some(x) = Axis::values(sorted.iter().flatten().copied(), options.x) else {
-        return Err(no_samples());
-    };
+    let all = sorted_samples(curves);
+    let Some(x) = Axis::values(all.iter().flatten().copied(), options.x) else { return Err(no_samples()) };
     let titles = (curves.quantity.axis_title(), "share of samples".into());
     Ok(curves.draw((x, Axis::exact(0.0, 1.0, 0.2)), titles, Sample::Line, options, |plane| {
-        for (series, values) in sorted.iter().enumerate().filter(|(_, values)| !values.is_empty()) {
+        for (series, values) in all.iter().enumerate().filter(|(_, values)| !values.is_empty()) {
             plane.line(steps(values), series);
         }
     }))
+}
+
+/// Returns the sorted samples of each curve.
+fn sorted_samples(curves: &Curves<'_>) -> Vec<Vec<f64>> {
+    curves.curves.iter().map(|curve| sorted(curve.case.distribution())).collect()
 }
 
 /// Returns the points of a curve from sorted values.
@@ -47,7 +50,7 @@ fn steps(values: &[f64]) -> Vec<(f64, f64)> {
 
 /// Draws the share of samples in ranges of equal width.
 pub(crate) fn histogram(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
-    let all: Vec<Vec<f64>> = curves.curves.iter().map(|curve| sorted(curve.case.distribution())).collect();
+    let all = sorted_samples(curves);
     let values = || all.iter().flatten().copied();
     let Some(Axis::Values(x)) = Axis::values(values(), options.x) else { return Err(no_samples()) };
     let [low, high] = range(values());
@@ -94,29 +97,24 @@ pub(crate) fn violin(collected: Collected<'_>, options: &Options<'_>) -> Result<
     let mut sizes: Vec<u64> = all().map(Case::bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let count = sizes.len();
-    // Violins that are narrower than this are lines.
-    let most = if options.width == Width::OneColumn { 24 } else { 48 } / collected.series.len().max(1);
-    let most = most.max(1);
-    let every = count.div_ceil(most);
+    let count = collected.series.len().max(1);
+    let every = sizes.len().div_ceil((most_violins(options.width) / count).max(1)).max(1);
     let sizes: Vec<u64> = sizes.into_iter().step_by(every).collect();
-    let drawn =
-        (every > 1).then(|| (all().filter(|case| sizes.contains(&case.bytes())).count(), all().count()));
-    let values = |case: &Case<'_>| sorted(case.distribution());
-    let ends = all().filter(|case| sizes.contains(&case.bytes())).flat_map(|case| {
-        let values = values(case);
-        [values.first().copied(), values.last().copied()].into_iter().flatten().collect::<Vec<_>>()
-    });
-    let ends: Vec<f64> = ends.collect();
-    let Some(y) = Axis::values(ends.iter().copied(), options.y) else { return Err(no_samples()) };
-    let mut violins = Vec::new();
-    let wide = FILLED / collected.series.len() as f64;
+    let mut chosen = Vec::new();
     for (at, series) in collected.series.iter().enumerate() {
         for case in &series.cases {
             let Some(slot) = sizes.iter().position(|bytes| *bytes == case.bytes()) else { continue };
-            let middle = slot as f64 - FILLED / 2.0 + wide * (at as f64 + 0.5);
-            violins.extend(Violin::new(case, &values(case), &y, (middle, wide / 2.0, at)));
+            chosen.push((at, slot, case, sorted(case.distribution())));
         }
+    }
+    let drawn = (every > 1).then(|| (chosen.len(), all().count()));
+    let ends = chosen.iter().flat_map(|(.., values)| values.first().into_iter().chain(values.last()));
+    let Some(y) = Axis::values(ends.copied(), options.y) else { return Err(no_samples()) };
+    let wide = FILLED / count as f64;
+    let mut violins = Vec::new();
+    for (at, slot, case, values) in &chosen {
+        let middle = *slot as f64 - FILLED / 2.0 + wide * (*at as f64 + 0.5);
+        violins.extend(Violin::new(case, values, &y, (middle, wide / 2.0, *at)));
     }
     let frame = Frame {
         axes: (Axis::Slots(sizes.iter().map(|bytes| Bytes(*bytes).to_string()).collect()), y),
@@ -126,6 +124,14 @@ pub(crate) fn violin(collected: Collected<'_>, options: &Options<'_>) -> Result<
     };
     let drawing = frame.draw(options, |plane| violins.iter().for_each(|violin| violin.draw(plane)));
     Ok(Drawing { drawn, ..drawing })
+}
+
+/// Returns the maximum number of violins beside each other in a figure. More of them would be as narrow as lines.
+fn most_violins(width: Width) -> usize {
+    match width {
+        Width::OneColumn => 24,
+        Width::TwoColumns => 48,
+    }
 }
 
 /// Distribution of one case.
@@ -148,10 +154,8 @@ impl Violin {
         y: &Axis,
         (middle, half, series): (f64, f64, usize),
     ) -> Option<Violin> {
-        values.first()?;
-        let at = |part: f64| values[((values.len() - 1) as f64 * part).round() as usize];
+        let quartiles = [quantile(values, 0.25)?, quantile(values, 0.5)?, quantile(values, 0.75)?];
         let fill = if case.row.doubts().next().is_some() { Fill::Hollow } else { Fill::Full };
-        let quartiles = [at(0.25), at(0.5), at(0.75)];
         Some(Violin { middle, half, series, density: density(values, y.is_log()), quartiles, fill })
     }
 
@@ -173,7 +177,9 @@ impl Violin {
 }
 
 /// Returns the density of sorted values at points between the smallest and the largest, as a part of the largest density.
-/// The kernel is a normal distribution, with Silverman's width, on the logarithms if the axis is logarithmic.
+///
+/// The kernel is a normal distribution, on the logarithms if the axis is logarithmic. Its width is that of Silverman (Density Estimation for
+/// Statistics and Data Analysis, 1986, 3.4.2), but at least half the distance of two points, between which values would be lost.
 fn density(values: &[f64], log: bool) -> Vec<(f64, f64)> {
     let to = |x: f64| if log { x.ln() } else { x };
     let from = |x: f64| if log { x.exp() } else { x };
@@ -183,7 +189,7 @@ fn density(values: &[f64], log: bool) -> Vec<(f64, f64)> {
     let n = points.len() as f64;
     let mean = points.iter().sum::<f64>() / n;
     let deviation = (points.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n).sqrt();
-    let quartile = |part: f64| points[((points.len() - 1) as f64 * part) as usize];
+    let quartile = |q: f64| quantile(&points, q).unwrap_or_default();
     let spread = (quartile(0.75) - quartile(0.25)) / 1.34;
     let spread = if spread > 0.0 { spread.min(deviation) } else { deviation };
     let width = (0.9 * spread * n.powf(-0.2)).max((high - low) / OUTLINE as f64 / 2.0);

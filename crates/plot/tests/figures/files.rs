@@ -4,13 +4,16 @@ use ombx_plot::{FileFormat, Kind, Options, Width};
 
 use crate::{figure, power_law};
 
+/// Kinds of figures whose files are tested.
+const KINDS: [Kind; 5] = [Kind::Curve, Kind::Violin, Kind::Cdf, Kind::Histogram, Kind::Samples];
+
 fn has(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
 #[test]
 fn an_svg_file_needs_no_font_and_no_other_file() {
-    for kind in [Kind::Curve, Kind::Violin, Kind::Cdf, Kind::Histogram, Kind::Samples] {
+    for kind in KINDS {
         let file = figure(kind, &[power_law()], &Options::default()).file(FileFormat::Svg).unwrap();
         let svg = String::from_utf8(file).unwrap();
         let foreign =
@@ -24,7 +27,7 @@ fn an_svg_file_needs_no_font_and_no_other_file() {
 
 #[test]
 fn a_pdf_file_has_text_in_an_embedded_font_and_no_image() {
-    for kind in [Kind::Curve, Kind::Violin, Kind::Cdf, Kind::Histogram, Kind::Samples] {
+    for kind in KINDS {
         let pdf = figure(kind, &[power_law()], &Options::default()).file(FileFormat::Pdf).unwrap();
         assert!(pdf.starts_with(b"%PDF") && has(&pdf, "/FontFile") && has(&pdf, "/ToUnicode"), "{kind:?}");
         assert!(

@@ -27,14 +27,14 @@ pub struct Cases {
     percentiles: Percentiles,
 }
 
-/// Launches of one setup: the same library, build and placement of ranks.
+/// Rows of the launches of one setup: the same library, build and placement of ranks.
 #[derive(Debug)]
 pub struct Group {
     /// The first launch.
     pub run: Run,
     /// Number of launches of the case that most launches have measured. A launch may be several runs, each of other cases.
     pub launches: usize,
-    /// The worst end of a run before the last one that no other run continues.
+    /// How the runs before the last one ended: the last end that is not complete. A run that another one continues does not count.
     outcome: RunOutcome,
     /// The end of the last run; `None` before it.
     end: Option<RunOutcome>,
@@ -48,7 +48,7 @@ pub struct Group {
     repeats: HashMap<String, usize>,
 }
 
-/// The launches of one setup, told apart by their runs.
+/// Launches of one setup without their rows. Their runs tell where one launch ends and the next one begins.
 #[derive(Debug)]
 pub(crate) struct SetupLaunches {
     /// The last run.
@@ -56,13 +56,13 @@ pub(crate) struct SetupLaunches {
     /// What is known of each launch.
     pub(crate) started: Vec<Started>,
     /// Number of commands that the launches are from.
-    runs: usize,
+    commands: usize,
 }
 
 impl SetupLaunches {
-    /// Returns no launches yet. `first` is the first run that will begin.
+    /// Returns a setup without launches. `first` is the first run that will begin.
     pub(crate) fn new(first: &Run) -> SetupLaunches {
-        SetupLaunches { last: first.clone(), started: Vec::new(), runs: 0 }
+        SetupLaunches { last: first.clone(), started: Vec::new(), commands: 0 }
     }
 
     /// Begins a run: of a new launch, or of other ranks of the same launch.
@@ -71,12 +71,12 @@ impl SetupLaunches {
         if !self.started.is_empty() && is_same_launch(&last, run) {
             return;
         }
-        self.runs += usize::from(self.started.is_empty() || !is_next_launch(&last, run));
+        self.commands += usize::from(self.started.is_empty() || !is_next_launch(&last, run));
         self.started.push(Started { distances: Distances::of_run(run), ..Started::default() });
     }
 
     /// Notes the end of the launch of a run, if it is the last launch of this setup.
-    pub(crate) fn launched(&mut self, run: &Run, launched: Launched) {
+    pub(crate) fn end_launch(&mut self, run: &Run, launched: Launched) {
         let is_of_launch = self.last.id == run.id || is_same_launch(&self.last, run);
         let started = self.started.last_mut().filter(|launch| is_of_launch && launch.launched.is_none());
         if let Some(started) = started {
@@ -101,7 +101,7 @@ pub(crate) struct Started {
 }
 
 impl Cases {
-    /// Returns no rows yet. Rows will have these percentiles of their raw samples.
+    /// Returns an empty collection, whose rows will have these percentiles of their raw samples.
     pub fn with_percentiles(percentiles: Percentiles) -> Cases {
         Cases { percentiles, ..Cases::default() }
     }
@@ -109,40 +109,40 @@ impl Cases {
     /// Adds a record of a launch. Rows over all launches are ignored, because they are derived from the others.
     pub fn record(&mut self, record: &Record) {
         match record {
-            Record::Run(run) => self.run(run),
+            Record::Run(run) => self.begin(run),
             Record::Launch(row) => self.row(row),
             Record::Round(round) => round.rows().for_each(|row| self.row(&row)),
-            Record::End(outcome, _) => self.end(Some(*outcome)),
-            Record::Launched(launched) => self.launched(*launched),
+            Record::End(outcome, _) => self.end_run(Some(*outcome)),
+            Record::Launched(launched) => self.end_launch(*launched),
             Record::Case(_) | Record::Grown(_) | Record::Verdict(_) => {}
         }
     }
 
     /// Adds a launch with all its rows.
     pub fn launch(&mut self, launch: &RunWithRows) {
-        self.run(&launch.run);
+        self.begin(&launch.run);
         self.finish(launch);
     }
 
     /// Adds the rows of a launch whose run has begun, and its end.
     pub(crate) fn finish(&mut self, launch: &RunWithRows) {
         launch.each_row().for_each(|row| self.row(&row));
-        self.end(launch.end.map(|(outcome, _)| outcome));
+        self.end_run(launch.end.map(|(outcome, _)| outcome));
         if let Some(launched) = Launched::of_plan(&launch.run.plan) {
-            self.launched(launched);
+            self.end_launch(launched);
         }
     }
 
     /// Notes why no launch follows the last one.
-    pub fn ended(&mut self, ended: Option<Ended>) {
+    pub fn set_ended(&mut self, ended: Option<Ended>) {
         let last = self.groups.iter_mut().filter_map(|group| group.setup.started.last_mut());
         last.filter_map(|started| started.launched.as_mut()).for_each(|launched| launched.ended = ended);
     }
 
     /// Notes the end of a launch in all setups that have a run of it.
-    fn launched(&mut self, launched: Launched) {
+    fn end_launch(&mut self, launched: Launched) {
         let Some(last) = self.groups.get(self.current).map(|group| group.setup.last.clone()) else { return };
-        self.groups.iter_mut().for_each(|group| group.setup.launched(&last, launched));
+        self.groups.iter_mut().for_each(|group| group.setup.end_launch(&last, launched));
     }
 
     /// Returns the groups in the order of their first launches.
@@ -166,7 +166,8 @@ impl Cases {
         self.groups.iter().flat_map(|group| &group.rows)
     }
 
-    fn run(&mut self, run: &Run) {
+    /// Begins a run, in the group of its setup.
+    fn begin(&mut self, run: &Run) {
         let same = self.groups.iter().position(|group| have_same_setup(&group.run, run));
         self.current = same.unwrap_or_else(|| {
             self.groups.push(Group {
@@ -220,7 +221,7 @@ impl Cases {
         group.estimate(*group.places.get(&(key.to_owned(), 0))?, &group.states())
     }
 
-    fn end(&mut self, outcome: Option<RunOutcome>) {
+    fn end_run(&mut self, outcome: Option<RunOutcome>) {
         if let Some(group) = self.groups.get_mut(self.current) {
             group.end = outcome;
         }
@@ -241,7 +242,7 @@ impl Group {
     /// Returns the time of all launches of a single command, in seconds; `None` if it is unknown.
     pub fn elapsed_s(&self) -> Option<f64> {
         let launched = self.setup.started.last()?.launched?;
-        (self.setup.runs == 1).then_some(launched.elapsed_s)
+        (self.setup.commands == 1).then_some(launched.elapsed_s)
     }
 
     fn estimate(&self, at: usize, states: &States) -> Option<Measurement> {
@@ -256,7 +257,8 @@ impl Group {
         Some(ended.precision)
     }
 
-    /// Returns one row per case, sorted by benchmark, axes, depth, pairs and size. Benchmarks keep the order of the command line.
+    /// Returns one row per case. Rows of several launches are sorted by benchmark, in the order of the command line, then by axes, depth, pairs
+    /// and size.
     pub fn estimates(&self) -> Vec<Measurement> {
         let named: Vec<&str> = self
             .run
@@ -281,8 +283,8 @@ impl Group {
         rows
     }
 
-    /// Returns the run of the first launch, whose plan has the number of launches instead of the number of one, the distances between two
-    /// cores of all launches, and why the last command ended.
+    /// Returns the run of the first launch with what describes all launches in its plan: their number, the distances between two cores in
+    /// each, and why the last command ended.
     pub fn described(&self) -> Run {
         let mut run = self.run.clone();
         let of_one = ["launch", "order", "row_time_s", state::BEFORE].into_iter().chain(Launched::OPTIONS);
@@ -299,8 +301,8 @@ impl Group {
         if let Some(launched) = self.setup.started.last().and_then(|launch| launch.launched) {
             Launched { core_to_core_ns: None, ..launched }.add_to(&mut run.plan);
         }
-        if self.setup.runs > 1 {
-            run.plan.insert("runs".into(), self.setup.runs.to_string());
+        if self.setup.commands > 1 {
+            run.plan.insert("runs".into(), self.setup.commands.to_string());
         }
         run
     }
@@ -324,7 +326,7 @@ impl From<&Group> for RunWithRows {
     }
 }
 
-/// Marks a row over launches that does not have the precision that the user asked for.
+/// Returns the mark of a row over launches that does not have the precision that the user asked for.
 fn precision_missed(row: &Measurement, asked: f64) -> Option<Mark> {
     row.over_launches()?;
     let reached = row.summary.as_ref()?.precision();
@@ -372,7 +374,7 @@ pub(crate) fn without_samples(row: &Measurement, clock: &ClockFacts) -> Measurem
     Measurement { samples: Vec::new(), tail: Vec::new(), launches: Some(launches), ..row.clone() }
 }
 
-/// Variable that the launcher of Open MPI sets from its option. It differs between ranks with and without threads.
+/// Variable that the launcher of Open MPI sets from its option. It differs between ranks with and without threads of one launch.
 const BINDING: &str = "OMPI_MCA_hwloc_base_binding_policy";
 
 /// Returns whether two runs are launches of the same setup.

@@ -93,7 +93,7 @@ impl HeatMap {
             // A block has ranks of several hosts.
             ref hosts_or_groups => {
                 let all = ends.map(|[first, last]| first..=last);
-                let is_end = |rank: &u32| hosts_or_groups.is_of(*rank, hosts);
+                let is_end = |rank: &u32| hosts_or_groups.contains_rank(*rank, hosts);
                 let [from, to] = all.map(|mut ranks| ranks.any(|rank| is_end(&rank)));
                 if hosts_or_groups.is_inside() { from && to } else { from || to }
             }

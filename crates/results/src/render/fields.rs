@@ -6,8 +6,10 @@ use ombx_core::{
 };
 
 use self::Field::{Number, Text};
-use super::csv::{ends, text};
-use super::named_values;
+use super::{
+    csv::{ends, text},
+    named_values,
+};
 use crate::{publishable::obstacles, runs::core_to_core_ns};
 
 /// Value of a field.
@@ -161,8 +163,9 @@ fn other_states(row: &Measurement) -> String {
     states.iter().skip(1).map(state).collect::<Vec<_>>().join(";")
 }
 
+/// Returns the code of each mark.
 pub(super) fn mark_codes(row: &Measurement) -> String {
-    row.trust.iter().map(|notice| notice.code.as_str()).collect::<Vec<_>>().join(";")
+    row.trust.iter().map(|mark| mark.code.as_str()).collect::<Vec<_>>().join(";")
 }
 
 /// Returns the level of each mark, in the order of the codes.

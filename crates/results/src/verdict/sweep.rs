@@ -329,19 +329,19 @@ impl LinkSweep {
 
     /// Returns the findings. `causes` distinguish hosts before their times are looked at.
     fn findings(&self, causes: &[Cause]) -> Findings {
-        let mut verdict = Findings::default();
+        let mut findings = Findings::default();
         if let Some(why) = &self.obstacle {
-            verdict.obstacle = Some(why.clone());
-            return verdict;
+            findings.obstacle = Some(why.clone());
+            return findings;
         }
         let times = self.times();
         let sizes: Vec<LinkTimes> = times.0.iter().map(LinkTimes::averaged).collect();
-        verdict.sample = sizes.iter().find_map(LinkTimes::sample);
+        findings.sample = sizes.iter().find_map(LinkTimes::sample);
         for expectation in &self.expectations {
-            expectation.judge(&sizes, self, &mut verdict);
+            expectation.judge(&sizes, self, &mut findings);
         }
         if let Some(reference) = &self.reference {
-            reference.judge(&sizes, &self.hosts, &mut verdict);
+            reference.judge(&sizes, &self.hosts, &mut findings);
         }
         let with_cause: BTreeSet<&str> = causes.iter().map(|cause| cause.host.as_str()).collect();
         let suspects: BTreeSet<u32> = (0..self.hosts.count() as u32)
@@ -359,7 +359,7 @@ impl LinkSweep {
             };
             if !both.is_empty() && found.slow.iter().all(|one| has(&both, one)) {
                 let new = both.iter().filter(|one| !has(&found.slow, one));
-                verdict.suspected.extend(new.map(|one| one.component.clone()));
+                findings.suspected.extend(new.map(|one| one.component.clone()));
                 // What the search did not explain is no spread of ordinary links.
                 (found.slow, found.nameable) = (both, None);
             }
@@ -372,23 +372,23 @@ impl LinkSweep {
         let of_sizes = |found: Vec<(&LinkTimes, SlowComponent)>| {
             slow_of_sizes(found.into_iter().map(|(_, slow)| slow).collect())
         };
-        verdict.slow = of_sizes(slow);
+        findings.slow = of_sizes(slow);
         let waited = of_sizes(waited).into_iter().map(|slow| slow.sentence(&self.hosts)).next().map(|what| {
             format!(
                 "{what}, but in most of these rows ranks waited for a CPU: stop other programs and repeat"
             )
         });
-        let doubt = waited.or_else(|| verdict.doubt.take());
+        let doubt = waited.or_else(|| findings.doubt.take());
         let reason = || self.shortage(&sizes).or_else(|| few_units::too_coarse(&detected));
-        verdict.doubt = doubt.or_else(|| match (self.disturbance(), reason()) {
+        findings.doubt = doubt.or_else(|| match (self.disturbance(), reason()) {
             // One link is too few however it was measured.
             (Some(waited), Some(reason)) if self.units() >= MIN_UNITS => Some(format!("{waited}; {reason}")),
             (_, reason) => reason,
         });
         let nameable = |found: &Detected| Some(Nameable { bytes: found.bytes, factor: found.nameable? });
-        verdict.nameable = detected.iter().filter_map(nameable).collect();
-        verdict.power = few_units::power_clause(&detected, &self.hosts);
-        verdict
+        findings.nameable = detected.iter().filter_map(nameable).collect();
+        findings.power = few_units::power_clause(&detected, &self.hosts);
+        findings
     }
 
     /// Returns the slow parts that are confirmed before the end of the sweep, at one of its looks: a look within the only launch, or

@@ -15,6 +15,15 @@ fn written() -> String {
     String::from_utf8(bytes).unwrap()
 }
 
+/// Returns lines with the digits of their checksums in upper case.
+fn in_upper_case(text: &str) -> String {
+    let line = |line: &str| {
+        let (content, end) = line.rsplit_once(",\"checksum\":").unwrap();
+        format!("{content},\"checksum\":{}\n", end.to_uppercase())
+    };
+    text.lines().map(line).collect()
+}
+
 #[test]
 fn a_checksum_is_the_crc_32_of_the_bytes_before_it() {
     // The check value of CRC-32 (ISO-HDLC): that of the digits 1 to 9.
@@ -23,15 +32,6 @@ fn a_checksum_is_the_crc_32_of_the_bytes_before_it() {
         let (content, end) = line.rsplit_once(",\"checksum\":").unwrap();
         assert_eq!(end, format!("\"{:08x}\"}}", crc32fast::hash(content.as_bytes())), "{line}");
     }
-}
-
-/// Returns lines with the digits of their checksums in upper case.
-fn in_upper_case(text: &str) -> String {
-    let line = |line: &str| {
-        let (content, end) = line.rsplit_once(",\"checksum\":").unwrap();
-        format!("{content},\"checksum\":{}\n", end.to_uppercase())
-    };
-    text.lines().map(line).collect()
 }
 
 #[test]

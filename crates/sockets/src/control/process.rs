@@ -41,7 +41,7 @@ pub(crate) enum Execution {
 /// Returns the command that runs this binary with a subcommand and arguments: on this host, or through a remote shell on
 /// another.
 ///
-/// The command contains no secret: those follow on standard input.
+/// The command contains no secret. Secrets follow on standard input.
 pub fn command(
     remote: Option<(&RemoteShell, &str)>,
     subcommand: &str,
@@ -257,7 +257,7 @@ impl<M> ProcessGroup<M> {
         }
     }
 
-    /// Ends every member: closes the control channels, and kills the processes that are left after 3 s.
+    /// Ends every member: closes the control channels, and kills the processes that do not end in time.
     pub fn end(&mut self) {
         self.state.ending.store(true, Ordering::SeqCst);
         for member in &mut self.members {

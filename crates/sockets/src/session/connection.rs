@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     control::{Channel, FrameError, MAX_BODY, MessageReader, MessageWriter, Token, listener},
-    session::peers::{Entrance, IdleTask, Inbox, OnEnd, Peers},
+    session::peers::{IdleTask, Inbox, OnEnd, PeerListener, Peers},
     socket::{self, Address, Deadline, SocketOptions, Stream},
 };
 
@@ -45,7 +45,7 @@ pub(super) struct Connection {
     pub(super) coordinator: Option<SocketAddr>,
     idle_task: RefCell<Option<Rc<dyn IdleTask>>>,
     /// Ends with this connection.
-    _entrance: Entrance,
+    _peer_listener: PeerListener,
 }
 
 impl Connection {
@@ -62,8 +62,8 @@ impl Connection {
         let failed = |e: FrameError| Error::fabric(format!("rank {rank} cannot join the session: {e}"));
         let io = |e: io::Error| failed(FrameError::Io(e));
         let inbox = Arc::new(Inbox::default());
-        let entrance = Entrance::open(addresses, *token, &inbox)?;
-        let hello = Hello::of_this_process(rank, entrance.port());
+        let peer_listener = PeerListener::open(addresses, *token, &inbox)?;
+        let hello = Hello::of_this_process(rank, peer_listener.port());
         let stream = connect(addresses, token, &hello, limit)?;
         let coordinator = stream.peer();
         let socket = stream.try_clone().map_err(io)?;
@@ -74,7 +74,7 @@ impl Connection {
         let filled = Arc::clone(&inbox);
         listener::spawn_thread("inbox", move || filled.read_coordinator(reader, on_end))?;
         let idle_task = RefCell::new(None);
-        Ok(Connection { writer, inbox, peers, ranks, coordinator, idle_task, _entrance: entrance })
+        Ok(Connection { writer, inbox, peers, ranks, coordinator, idle_task, _peer_listener: peer_listener })
     }
 
     /// Sends a message to a rank, in parts if it is longer than a frame. It goes there directly, or through the coordinator if

@@ -8,7 +8,11 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use ombx_core::{codec, error::Result, unit::Rank};
+use ombx_core::{
+    codec,
+    error::{Exit, Result},
+    unit::Rank,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::{
@@ -107,7 +111,8 @@ impl Coordinator {
             Err(rank) => {
                 let from = stream.peer().map_or(String::new(), |at| format!(" ({})", at.ip().to_canonical()));
                 let why = format!("{rank}{from} has another build of ombx; install the same on every host");
-                return self.end(End::new(6, &why), Some(SessionEvent::OtherBuild(why.clone())));
+                let end = End::new(Exit::Fabric.code(), &why);
+                return self.end(end, Some(SessionEvent::OtherBuild(why)));
             }
         };
         let rank = hello.rank;
@@ -166,7 +171,8 @@ impl Coordinator {
         let host = joined.and_then(|joined| joined.as_ref().map(|joined| joined.hello.host.clone()));
         let host = host.unwrap_or_default();
         let sentence = format!("rank {rank} on {host} was lost: {why}");
-        self.end(End::new(6, &sentence), Some(SessionEvent::Lost { rank: Rank(rank), host, why }));
+        let end = End::new(Exit::Fabric.code(), &sentence);
+        self.end(end, Some(SessionEvent::Lost { rank: Rank(rank), host, why }));
     }
 
     /// Returns the ranks that have not joined yet.

@@ -1,4 +1,4 @@
-//! Direct connections between ranks. Each carries messages in one direction.
+//! Direct connections between ranks, each for messages in one direction, and the messages that have arrived.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{codec, error::Result};
+use ombx_core::{
+    codec,
+    error::{Exit, Result},
+};
 
 use crate::{
     control::{Attempt, Channel, FrameError, MAX_BODY, MessageReader, MessageWriter, Peer, Token, listener},
@@ -28,14 +31,14 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const CONNECT_TIMEOUT_HERE: Duration = Duration::from_secs(30);
 
 /// Listener of a rank for messages of other ranks. Dropping it ends its thread.
-pub(super) struct Entrance {
+pub(super) struct PeerListener {
     inbox: Arc<Inbox>,
     port: u16,
 }
 
-impl Entrance {
+impl PeerListener {
     /// Listens on a thread: on loopback if the coordinator's first address is there, else on every address.
-    pub(super) fn open(coordinator: &[SocketAddr], token: Token, inbox: &Arc<Inbox>) -> Result<Entrance> {
+    pub(super) fn open(coordinator: &[SocketAddr], token: Token, inbox: &Arc<Inbox>) -> Result<PeerListener> {
         let here = coordinator.first().is_some_and(|address| address.ip().is_loopback());
         let listener = listen(token, if here { Reach::ThisHost } else { Reach::Everywhere })?;
         let (port, inbox) = (listener.port(), Arc::clone(inbox));
@@ -48,7 +51,7 @@ impl Entrance {
                 !filled.is_closed()
             });
         })?;
-        Ok(Entrance { inbox, port })
+        Ok(PeerListener { inbox, port })
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -56,7 +59,7 @@ impl Entrance {
     }
 }
 
-impl Drop for Entrance {
+impl Drop for PeerListener {
     fn drop(&mut self) {
         self.inbox.close();
         // A connection without the token wakes the thread.
@@ -79,11 +82,13 @@ fn admit(Peer { stream, hello }: Peer, inbox: &Arc<Inbox>) {
 /// Connections from this rank to other ranks.
 pub(super) struct Peers {
     token: Token,
-    /// Number of this rank and identity of its host.
-    own: (u32, String),
+    own_rank: u32,
+    /// Identity of this host.
+    own_host: String,
     open: HashMap<u32, Open>,
     /// Number of the next message to each rank.
     numbers: HashMap<u32, u64>,
+    /// Number of messages so far, which tells when a connection was used.
     uses: u64,
     /// Hosts to which no connection is possible.
     unreachable: HashSet<String>,
@@ -98,7 +103,8 @@ impl Peers {
     pub(super) fn new(own: &Hello, token: Token) -> Peers {
         Peers {
             token,
-            own: (own.rank, own.identity.clone()),
+            own_rank: own.rank,
+            own_host: own.identity.clone(),
             open: HashMap::new(),
             numbers: HashMap::new(),
             uses: 0,
@@ -107,7 +113,7 @@ impl Peers {
     }
 
     pub(super) fn own_rank(&self) -> u32 {
-        self.own.0
+        self.own_rank
     }
 
     /// Returns the number of the next message to a rank.
@@ -134,7 +140,7 @@ impl Peers {
         };
         if self.open.len() >= MAX_OPEN {
             let oldest = self.open.iter().min_by_key(|(_, open)| open.last_use).map(|(rank, _)| *rank);
-            oldest.and_then(|rank| self.open.remove(&rank));
+            drop(oldest.and_then(|rank| self.open.remove(&rank)));
         }
         self.open.insert(to.rank, Open { writer: writer.clone(), last_use: self.uses });
         Some(writer)
@@ -143,15 +149,17 @@ impl Peers {
     /// Returns the address of a rank's listener: loopback on this host, else the one that the coordinator sees. A rank that the
     /// coordinator sees on loopback has none for other hosts.
     fn address(&self, to: &Hello) -> Option<SocketAddr> {
-        let loopback = IpAddr::from([127, 0, 0, 1]);
-        let ip =
-            if to.identity == self.own.1 { Some(loopback) } else { to.seen.filter(|ip| !ip.is_loopback()) };
-        Some((ip?, Some(to.port).filter(|port| *port > 0)?).into())
+        let ip = if to.identity == self.own_host {
+            IpAddr::V4(Ipv4Addr::LOCALHOST)
+        } else {
+            to.seen.filter(|ip| !ip.is_loopback())?
+        };
+        (to.port > 0).then(|| (ip, to.port).into())
     }
 
     fn connect(&self, to: SocketAddr) -> Option<MessageWriter> {
         let limit = if to.ip().is_loopback() { CONNECT_TIMEOUT_HERE } else { CONNECT_TIMEOUT };
-        let (deadline, hello) = (Deadline::after(limit), codec::encode(&self.own.0));
+        let (deadline, hello) = (Deadline::after(limit), codec::encode(&self.own_rank));
         let connected =
             listener::connect(&Address::Tcp(to), &self.token, &hello, &SocketOptions::default(), deadline);
         let stream = connected.ok()?;
@@ -236,21 +244,22 @@ impl Inbox {
                 on_end(code, why);
             }
         };
+        let failed = |why: &str| on_end(Exit::Fabric.code(), why);
         loop {
             match reader.read() {
                 Ok(Message::End(End { code, why })) => return on_end(code, &why),
                 Ok(Message::Data(part)) => self.put(part),
                 Ok(other) => {
-                    return on_end(6, &format!("the coordinator sent an invalid message ({})", other.name()));
+                    return failed(&format!("the coordinator sent an invalid message ({})", other.name()));
                 }
                 Err(FrameError::TimedOut) => {}
-                Err(error) => return on_end(6, &format!("the coordinator of the session is gone: {error}")),
+                Err(error) => return failed(&format!("the coordinator of the session is gone: {error}")),
             }
         }
     }
 
     /// Reads messages of another rank until it closes the connection. The coordinator reports a rank that is lost.
-    pub(super) fn read_rank(&self, sender: u32, mut reader: MessageReader) {
+    fn read_rank(&self, sender: u32, mut reader: MessageReader) {
         while let Ok(Message::Data(part)) = reader.read() {
             if part.other != sender {
                 return;
@@ -283,10 +292,10 @@ impl Inbox {
             arrived = match idle_task {
                 None => self.changed.wait(arrived).unwrap_or_else(PoisonError::into_inner),
                 Some(task) => {
-                    let waited = self.changed.wait_timeout(arrived, IDLE_INTERVAL);
-                    let arrived = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    // The inbox is free while the task runs, so that messages can arrive.
+                    drop(self.changed.wait_timeout(arrived, IDLE_INTERVAL));
                     task.run();
-                    arrived
+                    self.lock()
                 }
             };
         }
@@ -307,17 +316,17 @@ impl Inbox {
     }
 
     /// Marks that nobody waits for messages any more.
-    pub(super) fn close(&self) {
+    fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }
 }
 
 #[cfg(test)]
-mod inbox_tests {
+mod tests {
     use super::*;
 
     #[test]

@@ -188,7 +188,7 @@ impl Limits {
 }
 
 impl Entry {
-    /// Returns an entry that can be run, after finding every mistake in it.
+    /// Validates an entry, so that it can be run.
     fn new(patterns: Vec<String>, resolved: ResolvedEntry, limits: Limits) -> Result<Entry> {
         let (mut options, says_launches) = (resolved.options(), resolved.says_launches());
         let ResolvedEntry { ranks, args, part, .. } = resolved;

@@ -1,9 +1,7 @@
 //! Findings about the accelerators of this host.
 
-use std::fs;
-
 use ombx_accelerator::{Described, devices};
-use ombx_core::{benchmark::memory::Api, result::Mark, unit::counted};
+use ombx_core::{benchmark::memory::Api, result::Mark, system::host, unit::counted};
 
 use crate::commands::doctor::report::Finding;
 
@@ -14,9 +12,7 @@ pub(super) fn all() -> Vec<Described> {
 
 /// Returns what would disturb measurements of buffers on devices; nothing on a host without a device.
 pub(super) fn findings(devices: &[Described], ranks: u32) -> Vec<Finding> {
-    let has_adapters =
-        fs::read_dir("/sys/class/infiniband").is_ok_and(|mut adapters| adapters.next().is_some());
-    of_devices(devices, ranks, has_adapters).into_iter().map(Finding::of_mark).collect()
+    of_devices(devices, ranks, host::has_rdma()).into_iter().map(Finding::of_mark).collect()
 }
 
 /// Returns what a device is, in a clause.

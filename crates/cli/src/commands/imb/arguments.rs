@@ -206,6 +206,12 @@ pub(crate) enum Switch {
     Off,
 }
 
+impl Switch {
+    pub(super) fn is_on(self) -> bool {
+        self == Switch::On
+    }
+}
+
 /// IMB's `-off_cache`: buffers that are not in the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OffCache {
@@ -265,9 +271,9 @@ impl SizeRange {
         match (least.map(number), number(most)) {
             (None, Some(most)) => Ok(SizeRange { least: None, most }),
             (Some(Some(least)), Some(most)) if least <= most => Ok(SizeRange { least: Some(least), most }),
-            _ => Err(Error::usage(
-                "not exponents from 0 to 30: give MIN:MAX or MAX, as in 3:4 for 8 and 16 bytes",
-            )),
+            _ => Err(Error::usage(format!(
+                "not exponents from 0 to {MOST}: give MIN:MAX or MAX, as in 3:4 for 8 and 16 bytes"
+            ))),
         }
     }
 }

@@ -222,7 +222,7 @@ pub(super) fn parts(
     let counts = match table.ranks {
         Some(ranks) => vec![Some(ranks)],
         None if with_all => vec![ranks.map(|ranks| usable(bench.ranks.layout, ranks))],
-        None => counts(bench.ranks.layout, ranks, args.npmin.unwrap_or(2)),
+        None => counts(bench.ranks.layout, ranks, args.npmin.unwrap_or(imb::RANKS)),
     };
     for count in counts {
         let (groups, count) = match (shown, count, ranks) {

@@ -1,4 +1,4 @@
-//! The programs of IMB and their benchmarks, each with its counterpart in ombx or the reason why there is none.
+//! The programs of IMB and their benchmarks, each with its counterpart in ombx.
 
 use ombx_core::{
     benchmark::Preset,
@@ -34,10 +34,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Returns the entry of tables, the first of which exists.
-    const fn new(tables: [Option<ImbBenchmark>; 2]) -> Entry {
-        let name = if let [Some(table), _] = &tables { table.name } else { "" };
-        Entry { name, is_default: true, tables }
+    const fn new(first: ImbBenchmark, second: Option<ImbBenchmark>) -> Entry {
+        Entry { name: first.name, is_default: true, tables: [Some(first), second] }
     }
 
     /// Returns its tables in ombx, one for each mode.
@@ -51,7 +49,7 @@ const fn table(name: &'static str, bench: &'static str, class: ImbClass) -> ImbB
 }
 
 const fn entry(name: &'static str, bench: &'static str, class: ImbClass, axes: Preset) -> Entry {
-    Entry::new([Some(ImbBenchmark { axes, ..table(name, bench, class) }), None])
+    Entry::new(ImbBenchmark { axes, ..table(name, bench, class) }, None)
 }
 
 const fn only_if_named(entry: Entry) -> Entry {
@@ -73,12 +71,12 @@ const fn modes(
     class: ImbClass,
 ) -> Entry {
     let single = ImbBenchmark { axes, ranks, mode: Some(ImbMode::Single), ..table(name, single, class) };
-    Entry::new([Some(single), Some(ImbBenchmark { bench: many, mode: Some(ImbMode::Aggregate), ..single })])
+    Entry::new(single, Some(ImbBenchmark { bench: many, mode: Some(ImbMode::Aggregate), ..single }))
 }
 
 /// Returns the entry of an operation on one element, which is completed by itself.
 const fn atomic(name: &'static str, bench: &'static str) -> Entry {
-    Entry::new([Some(ImbBenchmark { mode: Some(ImbMode::Single), ..table(name, bench, Single) }), None])
+    Entry::new(ImbBenchmark { mode: Some(ImbMode::Single), ..table(name, bench, Single) }, None)
 }
 
 const ANY_SOURCE: Preset = &[("receive-from", "any")];
@@ -170,10 +168,10 @@ const RMA: &[Entry] = &[
     modes("Get_accumulate", "rma.get_acc_latency", "rma.get_acc_bw", &[], None, Single),
     atomic("Fetch_and_op", "rma.fop_latency"),
     atomic("Compare_and_swap", "rma.cas_latency"),
-    Entry::new([
-        Some(ImbBenchmark { ranks: Some(2), ..table("Truly_passive_put", "rma.put_passive", Passive) }),
+    Entry::new(
+        ImbBenchmark { ranks: Some(2), ..table("Truly_passive_put", "rma.put_passive", Passive) },
         None,
-    ]),
+    ),
 ];
 
 const EXT: &[Entry] = &[
@@ -243,7 +241,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Program> {
     PROGRAMS.iter()
 }
 
-/// Returns benchmarks with what measures the same in ombx: a benchmark, and options if it needs any. Others have several counterparts.
+/// Returns the benchmarks of IMB that have one counterpart in ombx, each with the arguments of `ombx run` that measure the same.
 pub(crate) fn counterparts() -> impl Iterator<Item = (&'static str, String)> {
     [MPI1, NBC, P2P].into_iter().flatten().flat_map(Entry::tables).map(
         |ImbBenchmark { name, bench, axes, .. }| {
@@ -322,7 +320,7 @@ macro_rules! writes {
         let together = files!($files, $pointer, $access, ("file-sync", "end"));
         let many = of_file(table($name, "io.write", $class), ImbMode::Aggregate, together, $ranks);
         let each = files!($files, $pointer, $access, ("file-sync", "each"));
-        Entry::new([Some(many), Some(of_file(many, ImbMode::Single, each, $ranks))])
+        Entry::new(many, Some(of_file(many, ImbMode::Single, each, $ranks)))
     }};
 }
 
@@ -330,7 +328,7 @@ macro_rules! writes {
 macro_rules! accesses {
     ($name:literal, $bench:literal, $class:expr, $ranks:expr, $files:literal, $pointer:literal, $access:literal) => {{
         let axes = files!($files, $pointer, $access);
-        Entry::new([Some(of_file(table($name, $bench, $class), ImbMode::Aggregate, axes, $ranks)), None])
+        Entry::new(of_file(table($name, $bench, $class), ImbMode::Aggregate, axes, $ranks), None)
     }};
 }
 
@@ -338,7 +336,7 @@ const fn of_file(table: ImbBenchmark, mode: ImbMode, axes: Preset, ranks: Option
     ImbBenchmark { mode: Some(mode), axes, ranks, ..table }
 }
 
-/// Benchmarks of one process, which has a file of its own.
+/// Number of processes of a benchmark of one process, which has a file of its own.
 const ONE: Option<u32> = Some(1);
 
 const IO: &[Entry] = &[

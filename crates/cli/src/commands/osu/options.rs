@@ -23,6 +23,8 @@ use crate::{
     launch::{detection, mpiexec},
 };
 
+/// Default of `-W`.
+const WINDOW: u32 = 64;
 /// Window sizes of `-V`.
 const WINDOWS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
@@ -32,15 +34,22 @@ pub(super) fn read(
     args: &OsuArgs,
     program: &Program,
 ) -> Result<(Plan, OsuColumns, Vec<String>)> {
-    let mut reader = Reader { program, notes: Vec::new(), chosen: Chosen::default(), accelerator: None };
     reject(matches, args, program)?;
-    reader.check_memory(args)?;
-    reader.values(args)?;
+    let types = datatypes(args, program)?;
+    if args.session {
+        mpiexec::sessions_exist()?;
+    }
+    check_memory(args)?;
+    let mut reader = Reader { program, notes: Vec::new(), chosen: Chosen::default(), accelerator: None };
+    if args.validation_warmup.is_some() {
+        reader.notes.push("-u has no effect: data is verified after each row, not during warm-up".into());
+    }
+    reader.values(args, &types)?;
     reader.memory(args)?;
     let bench = program.choice.bench;
     let (datatype, messages) = described::datatype(args.ddt.as_deref(), program)?;
     let neighbourhood = described::neighbourhood(args.nhbr.as_deref(), program)?;
-    let mut sizes = reader.sizes(args)?;
+    let mut sizes = reader.sizes(args, &types)?;
     let payloads = messages.map(|messages| messages.payloads(&sizes));
     if let Some(payloads) = &payloads {
         reader.sizes_of_derived(&sizes, payloads)?;
@@ -66,7 +75,7 @@ pub(super) fn read(
     if args.vary_window {
         reader.chosen.choose(WINDOWS.map(Depth));
     } else {
-        reader.chosen.choose([Depth(args.window_size.unwrap_or(64))]);
+        reader.chosen.choose([Depth(args.window_size.unwrap_or(WINDOW))]);
     }
     if args.vary_window
         && (args.window_size.is_some() || args.tail_lat.is_some() || args.validation.is_some())
@@ -119,7 +128,7 @@ fn has_numbers(program: &Program) -> bool {
 /// Options that only some programs have.
 pub(super) const OWN: [OwnOption; 16] = [
     ("-W", "window_size", |p| p.choice.bench.own.streams.exists()),
-    ("-b multiple", MULTIPLE, |p| p.parameter("buffers").is_some()),
+    ("-b multiple", BUFFER_NUM, |p| p.parameter("buffers").is_some()),
     ("-f", "full", is_collective),
     ("-M", "mem_limit", is_collective),
     ("-R", "print_rate", is_rate),
@@ -136,7 +145,7 @@ pub(super) const OWN: [OwnOption; 16] = [
     ("H, D or M", "buffers", |p| !is_collective(p)),
 ];
 /// Argument of `-b`, whose value `single` every program accepts.
-const MULTIPLE: &str = "buffer_num";
+const BUFFER_NUM: &str = "buffer_num";
 
 /// Returns which programs have an option.
 fn having(has: fn(&Program) -> bool) -> String {
@@ -175,7 +184,7 @@ fn counters(given: &str) -> Result<Vec<(&'static str, &'static str)>> {
 /// Rejects options that the program or ombx does not have.
 fn reject(matches: &ArgMatches, args: &OsuArgs, program: &Program) -> Result<()> {
     let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
-    let is_single = |id: &str| id == MULTIPLE && args.buffer_num == Some(Buffers::Single);
+    let is_single = |id: &str| id == BUFFER_NUM && args.buffer_num == Some(Buffers::Single);
     let inapplicable = |(_, id, has): &&OwnOption| is_given(id) && !is_single(id) && !has(program);
     if let Some((option, _, has)) = OWN.iter().find(inapplicable) {
         let (name, others) = (program.osu.name, having(*has));
@@ -193,10 +202,21 @@ fn reject(matches: &ArgMatches, args: &OsuArgs, program: &Program) -> Result<()>
         (children, "-t: each rank forks exactly one child"),
     ];
     match why.iter().find(|(given, _)| *given) {
-        Some((_, why)) => return Err(Error::usage(format!("{}: {why}", program.osu.name))),
-        None => drop(datatypes(args, program)?),
+        Some((_, why)) => Err(Error::usage(format!("{}: {why}", program.osu.name))),
+        None => Ok(()),
     }
-    if args.session { mpiexec::sessions_exist() } else { Ok(()) }
+}
+
+/// Checks the words for the memory of the buffers.
+fn check_memory(args: &OsuArgs) -> Result<()> {
+    let is_kind = |word: &str| ["H", "D", "M", "MD", "MH"].contains(&word);
+    if let Some(word) = args.buffers.iter().find(|word| !is_kind(word)) {
+        return Err(Error::usage(format!("{word:?} is not a kind of buffer memory: give H, D, MD or MH")));
+    }
+    if args.buffers.len() > 2 {
+        return Err(Error::usage("give at most two kinds of buffer memory, one for each rank, as in H H"));
+    }
+    Ok(())
 }
 
 /// Returns the element types that `-T` chooses; none without `-T`, and for programs that have no choice of types.
@@ -257,25 +277,6 @@ struct Reader<'p> {
 }
 
 impl Reader<'_> {
-    /// Checks the words for the memory of the buffers.
-    fn check_memory(&mut self, args: &OsuArgs) -> Result<()> {
-        let places = |word: &str| ["H", "D", "M", "MD", "MH"].contains(&word);
-        if let Some(word) = args.buffers.iter().find(|word| !places(word)) {
-            return Err(Error::usage(format!(
-                "{word:?} is not a kind of buffer memory: give H, D, MD or MH"
-            )));
-        }
-        if args.buffers.len() > 2 {
-            return Err(Error::usage(
-                "give at most two kinds of buffer memory, one for each rank, as in H H",
-            ));
-        }
-        if args.validation_warmup.is_some() {
-            self.notes.push("-u has no effect: data is verified after each row, not during warm-up".into());
-        }
-        Ok(())
-    }
-
     /// Chooses the memory of the buffers, and the accelerator of the title. Windows on devices are created on memory of ombx, because MPI
     /// allocates no such memory.
     fn memory(&mut self, args: &OsuArgs) -> Result<()> {
@@ -339,7 +340,7 @@ impl Reader<'_> {
     }
 
     /// Chooses a value of each parameter: the option's, or OMB's default.
-    fn values(&mut self, args: &OsuArgs) -> Result<()> {
+    fn values(&mut self, args: &OsuArgs, types: &[ElementType]) -> Result<()> {
         let program = self.program;
         let options = [
             ("sync", "-s", args.sync_option.clone()),
@@ -365,12 +366,11 @@ impl Reader<'_> {
                 );
             }
         }
-        let types = datatypes(args, program)?;
         match program.parameter(ElementType::PARAMETER.name) {
             Some(parameter) if types.is_empty() => {
                 self.chosen.set(parameter.name, program.default_of(parameter));
             }
-            Some(_) => self.chosen.choose(types),
+            Some(_) => self.chosen.choose(types.iter().copied()),
             None => {}
         }
         Ok(())
@@ -395,13 +395,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn sizes(&mut self, args: &OsuArgs) -> Result<Vec<Bytes>> {
+    /// Returns the message sizes. Notes if `-m` has no effect.
+    fn sizes(&mut self, args: &OsuArgs, types: &[ElementType]) -> Result<Vec<Bytes>> {
         let (least, most) = self.program.sizes();
         let asked = args.message_size;
         let most = asked.and_then(|m| m.most).unwrap_or(most).min(self.limit(args));
         let least = asked.and_then(|m| m.least).unwrap_or(least.min(most));
         // As in OMB, sizes begin with one element. Without any row, the heading alone is printed.
-        let widths = datatypes(args, self.program)?.into_iter().map(ElementType::width);
+        let widths = types.iter().map(|element| element.width());
         let least = if most == Bytes(0) { least } else { least.max(Bytes(widths.min().unwrap_or(1))) };
         if least > most {
             return Err(Error::usage(format!(
@@ -425,7 +426,7 @@ impl Reader<'_> {
     }
 
     /// Returns the largest message that OMB's memory limit allows: the limit divided by the number of ranks.
-    fn limit(&mut self, args: &OsuArgs) -> Bytes {
+    fn limit(&self, args: &OsuArgs) -> Bytes {
         let ranks =
             detection::launcher().and_then(|started| started.ranks).or(args.start.ranks.map(u64::from));
         let wanted = u64::from(self.program.choice.bench.ranks.layout.ranks_wanted(None));

@@ -119,7 +119,7 @@ impl PriorityPauses {
     }
 }
 
-/// Returns whether a statistic counts pauses by priority: 0 if it counts sent frames, 1 if received ones.
+/// Returns which pauses by priority a statistic counts: 0 those that were sent, 1 those that were received; `None` if it counts something else.
 fn direction(name: &[u8]) -> Option<usize> {
     let pattern = PAUSES.into_iter().find(|pattern| {
         pattern.len() == name.len() && pattern.bytes().zip(name).all(|(expected, byte)| fits(expected, *byte))
