@@ -94,9 +94,6 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             timeline.enter(Phase::Cores);
             role.core_to_core_ns = core_to_core::latency_ns().map(|ns| (ns * 1e3).round() / 1e3);
         }
-        if let Work::Links(task, _) = &job.work {
-            role.groups = task.criteria.groups.line();
-        }
         if !job.launches.is_one() {
             progress.launch(repetition.position());
         }
@@ -253,7 +250,7 @@ fn check(job: &Job, kinds: &[RankKind]) -> Result<Vec<Vec<RankHost>>> {
 
 /// Returns the command that starts the ranks of one kind.
 fn command(job: &Job, kind: RankKind, role: &Role) -> Result<Command> {
-    let words = rank_command(&Role { kind: Some(kind), ..role.clone() })?;
+    let words = rank_command(job, &Role { kind: Some(kind), ..role.clone() })?;
     match kind.medium {
         Medium::Mpi => mpiexec::command(&job.start, job.extent.ranks, kind.threading, words),
         #[cfg(feature = "sockets")]
@@ -281,8 +278,13 @@ fn child_command(words: Vec<OsString>) -> Result<Command> {
 
 /// Returns the command line of this process in another role. The role follows the name of the command, because words after `--` would be
 /// patterns.
-fn rank_command(role: &Role) -> Result<Vec<OsString>> {
+fn rank_command(job: &Job, role: &Role) -> Result<Vec<OsString>> {
     let mut typed = argv::typed().into_iter().skip(1).filter(|word| !role::is_internal(word));
-    let first = [Some(argv::executable()?.into()), typed.next(), Some(role.argument())];
+    let groups = match &job.work {
+        Work::Links(task, _) => task.criteria.groups.line(),
+        Work::Benchmarks(_) => String::new(),
+    };
+    let grouping = (!groups.is_empty()).then(|| format!("{}{groups}", role::GROUPING).into());
+    let first = [Some(argv::executable()?.into()), typed.next(), Some(role.argument()), grouping];
     Ok(first.into_iter().flatten().chain(typed).collect())
 }

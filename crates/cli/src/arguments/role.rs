@@ -1,4 +1,4 @@
-//! What a process of ombx tells another one that it starts for a job: one hidden argument, beside the words of the user.
+//! What a process of ombx tells another one that it starts for a job: a hidden argument, beside the words of the user.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ombx_core::{
-    codec,
     error::{Error, Result},
     measure::plan::{KnownBatches, Launch, Rest},
 };
@@ -18,11 +18,15 @@ use crate::job::RankKind;
 
 /// Start of the argument.
 const ROLE: &str = "--role=";
-/// Maximum length of the argument. Linux allows 128 KiB, in which remote shells put it beside the other words.
-const LONGEST: usize = 80 << 10;
+/// Start of the argument of the ranks of a sweep: groups of hosts that the launching process has read, as one line.
+pub(crate) const GROUPING: &str = "--grouping=";
+/// Maximum length of batches in JSON. They become four thirds as long: 80 KiB of the 128 KiB that Linux allows for an argument.
+const LONGEST_BATCHES: usize = 60 << 10;
 
-/// Role of a process in a job, and its part of the job.
+/// Role of a process in a job, and its part of the job. `ombx ab` starts other builds: a field that one does not know is ignored, and one
+/// that it does not get has its default.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Role {
     /// Kind of the ranks that this process coordinates, or of which it is one. `None` if no process of ombx has started it as such.
     pub(crate) kind: Option<RankKind>,
@@ -38,25 +42,25 @@ pub(crate) struct Role {
     pub(crate) core_to_core_ns: Option<f64>,
     /// Number of ranks of the job.
     pub(crate) ranks: Option<u32>,
-    /// Groups of hosts that the launching process has read, as one line: their list of hosts would be too long.
-    pub(crate) groups: String,
 }
 
 impl Role {
     /// Returns the argument of a process in this role. Batches for which it has no room are left out.
     pub(crate) fn argument(&self) -> OsString {
-        let argument = format!("{ROLE}{self}");
-        if argument.len() <= LONGEST {
-            return argument.into();
-        }
-        format!("{ROLE}{}", Role { batches: KnownBatches::default(), ..self.clone() }).into()
+        let fits = json(&self.batches).len() <= LONGEST_BATCHES;
+        let batches = if fits { self.batches.clone() } else { KnownBatches::default() };
+        format!("{ROLE}{}", Role { batches, ..self.clone() }).into()
     }
 }
 
-/// Writes hexadecimal digits, which launchers and shells pass on as they are.
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// Writes JSON in Base64, whose letters launchers and shells pass on as they are.
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        codec::encode(self).iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&URL_SAFE_NO_PAD.encode(json(self)))
     }
 }
 
@@ -64,19 +68,16 @@ impl FromStr for Role {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Role> {
-        let byte = |digits: &[u8]| u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok();
-        let bytes: Option<Vec<u8>> = text.as_bytes().chunks(2).map(byte).collect();
-        bytes.and_then(|bytes| codec::decode(&bytes)).ok_or_else(|| {
-            Error::usage(
-                "only another ombx of the same build gives a role: install the same build on every host",
-            )
+        let json = URL_SAFE_NO_PAD.decode(text).ok();
+        json.and_then(|json| serde_json::from_slice(&json).ok()).ok_or_else(|| {
+            Error::usage("only another ombx gives a role: install the same build on every host")
         })
     }
 }
 
 /// Returns whether another process of ombx added this argument.
 pub(crate) fn is_internal(argument: &OsStr) -> bool {
-    argument.as_encoded_bytes().starts_with(ROLE.as_bytes())
+    [ROLE, GROUPING].iter().any(|start| argument.as_encoded_bytes().starts_with(start.as_bytes()))
 }
 
 #[cfg(test)]
@@ -105,16 +106,21 @@ mod tests {
             },
             core_to_core_ns: Some(51.25),
             ranks: Some(4),
-            groups: "rack:r1=n[1-2]".into(),
         };
         for role in [Role::default(), role] {
             let argument = role.argument().into_string().unwrap();
             assert!(is_internal(argument.as_ref()) && !is_internal("--roles=1".as_ref()));
             let text = argument.strip_prefix(ROLE).unwrap();
             assert_eq!(text.parse::<Role>().unwrap(), role);
-            assert!((0..text.len()).step_by(2).all(|cut| text[..cut].parse::<Role>().is_err()));
+            assert!((0..text.len()).all(|cut| text[..cut].parse::<Role>().is_err()));
         }
         assert!(["", "x", "records", "ü"].iter().all(|text| text.parse::<Role>().is_err()));
+    }
+
+    #[test]
+    fn another_build_may_have_other_fields() {
+        let argument = URL_SAFE_NO_PAD.encode(r#"{"ranks":4,"of_a_later_build":[1]}"#);
+        assert_eq!(argument.parse::<Role>().unwrap(), Role { ranks: Some(4), ..Role::default() });
     }
 
     #[test]

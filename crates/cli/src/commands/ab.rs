@@ -73,8 +73,8 @@ pub(crate) struct AbArgs {
 /// Time for all launches of both sides, if the user gives none.
 const BUDGET: Duration = Duration::from_secs(60);
 /// Options of `ab` itself, beside those under its own headings. Each launch gets all others.
-const OF_AB: [&str; 10] =
-    ["budget", "out", "force", "append", "launches", "seed", "against", "format", "color", "launch"];
+const OF_AB: [&str; 9] =
+    ["budget", "out", "force", "append", "launches", "seed", "against", "format", "color"];
 const HEADINGS: [&str; 2] = ["Sides", "Comparison"];
 
 pub(crate) fn ab(

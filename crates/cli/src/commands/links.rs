@@ -120,6 +120,9 @@ pub(crate) struct LinksArgs {
     /// topology.conf, or `slurm` to ask `scontrol show topology`
     #[arg(long, value_name = "FILE", help_heading = "Verdict")]
     pub(crate) groups: Option<PathBuf>,
+    /// Groups of hosts that the launching process has read
+    #[arg(long, hide = true, value_parser = HostGroups::of_line)]
+    pub(crate) grouping: Option<HostGroups>,
     /// JUnit report to write beside what is printed; a slow part is a failure
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     junit: Option<PathBuf>,
@@ -333,11 +336,11 @@ fn check_expectations(args: &LinksArgs) -> Result<()> {
     Ok(())
 }
 
-/// Reads the groups of hosts where a job begins. Other processes of the job get them in their role.
+/// Reads the groups of hosts where a job begins. Other processes of the job get them on their command line.
 fn groups(args: &LinksArgs) -> Result<HostGroups> {
     let wrong = |why: String| Error::usage(format!("--groups: {why}"));
     let read = args.groups.as_ref().filter(|_| args.role.kind.is_none() && detection::is_first_process());
-    let Some(path) = read else { return HostGroups::of_line(&args.role.groups).map_err(wrong) };
+    let Some(path) = read else { return Ok(args.grouping.clone().unwrap_or_default()) };
     let name = shown_name(path);
     let text = match name.as_str() {
         SLURM => topology().map_err(wrong)?,

@@ -207,8 +207,8 @@ const LINE: &str = "cat /proc/sys/kernel/hostname || true";
 pub(crate) const REACH_LIMIT: Duration = Duration::from_secs(30);
 /// Time limit of a host after a job has failed. It has answered before.
 pub(super) const LIMIT_AFTER_JOB: Duration = Duration::from_secs(10);
-/// Time limit of the other hosts once one has failed.
-const LIMIT_AFTER_FAILURE: Duration = Duration::from_millis(4800);
+/// Time limit of the other hosts once one has failed: longer than ssh waits for a host, whose words are then shown.
+const LIMIT_AFTER_FAILURE: Duration = Duration::from_millis(8800);
 /// Maximum number of hosts that are reached at the same time.
 const MOST_AT_ONCE: usize = 256;
 /// Interval between two looks.

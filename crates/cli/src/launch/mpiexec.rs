@@ -201,6 +201,12 @@ impl Placed {
         Ok(Placed(hosts.into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()))
     }
 
+    /// Returns the program in place of ssh. That of the environment is for hosts that the user gives: elsewhere the launcher knows how to
+    /// start ranks.
+    fn remote_shell(&self, args: &StartArgs) -> Option<OsString> {
+        remote_shell::replacement(args.ssh.as_deref()).filter(|_| args.ssh.is_some() || !self.0.is_empty())
+    }
+
     /// Returns the number of ranks of each host, if it is the same.
     fn each(&self) -> Option<u32> {
         let (_, first) = self.0.first()?;
@@ -256,7 +262,7 @@ fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> 
             command.arg("-ppn").arg(count.to_string());
         }
     }
-    if let Some(ssh) = remote_shell::replacement(args.ssh.as_deref()) {
+    if let Some(ssh) = placed.remote_shell(args) {
         command.args(["-launcher", "ssh", "-launcher-exec"]).arg(ssh);
     }
     if let Some(interface) = &args.interface {
@@ -292,7 +298,7 @@ fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Comman
             command.args(["--mca", "plm_rsh_agent", "sh"]);
         }
     }
-    if let Some(ssh) = remote_shell::replacement(args.ssh.as_deref()) {
+    if let Some(ssh) = placed.remote_shell(args) {
         command.args(["--mca", "plm_rsh_agent"]).arg(ssh);
     }
     if let Some(interface) = &args.interface {

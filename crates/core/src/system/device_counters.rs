@@ -75,6 +75,10 @@ enum Kind {
     Load,
 }
 
+impl Kind {
+    const ALL: [Kind; 2] = [Kind::Error, Kind::Load];
+}
+
 /// A counter that is read.
 #[derive(Debug, Clone, Copy)]
 struct Known {
@@ -225,9 +229,9 @@ const CPU_DIRECTORY: &str = "/sys/devices/system/cpu";
 const PROTOCOL_FILES: [&str; 3] = ["/proc/net/snmp", "/proc/net/netstat", "/proc/net/snmp6"];
 /// Device of the counters of all CPUs.
 const CPUS: &str = "cpu";
-/// Counters of load are read again after this multiple of the time that the last reading took, so that it costs at most 1 % of the time.
+/// Counters of a kind are read again after this multiple of the time that the last reading took, so that it costs at most 1 % of the time.
 const PAUSE_FACTOR: u32 = 100;
-/// Longest time until counters of load are read again. A reading of more than 10 ms costs more than 1 % of the time.
+/// Longest time until they are read again. A reading of more than 10 ms costs more than 1 % of the time.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Counters by device and name.
@@ -246,12 +250,16 @@ pub struct DeviceCounters {
     /// Interfaces that count pauses by priority.
     pausing_by_priority: Vec<PriorityPauses>,
     last: RefCell<Reading>,
-    /// Least time between two readings of the counters of load, as a multiple of the time that a reading takes.
+    /// Least time between two readings of one kind, as a multiple of the time that a reading takes.
     factor: u32,
-    /// When the counters of load were read last.
-    read: Cell<Since>,
-    /// Time after that until they are read again.
-    pause: Cell<Duration>,
+    /// Pauses of the kinds, in order.
+    pauses: [Pause; 2],
+}
+
+/// Time in which counters are not read.
+struct Pause {
+    since: Cell<Since>,
+    length: Cell<Duration>,
 }
 
 impl DeviceCounters {
@@ -260,7 +268,7 @@ impl DeviceCounters {
         DeviceCounters::in_files(host, Files::here(), PAUSE_FACTOR)
     }
 
-    /// Reads the counters in these files. Those of load are read again after `factor` times the duration of a reading.
+    /// Reads the counters in these files. They are read again after `factor` times the duration of a reading.
     fn in_files(host: &str, files: Files, factor: u32) -> DeviceCounters {
         let mut counters = Vec::new();
         let mut add = |device: &str, directory: String, all: &[Known]| {
@@ -300,9 +308,9 @@ impl DeviceCounters {
             pausing_by_priority,
             last: RefCell::default(),
             factor,
-            read: Cell::new(Since::now()),
             // The first reading of the files takes longer than later ones, and a run may have a single short row.
-            pause: Cell::new(Duration::ZERO),
+            pauses: Kind::ALL
+                .map(|_| Pause { since: Cell::new(Since::now()), length: Cell::new(Duration::ZERO) }),
         };
         // The first reading, beside which nothing has grown.
         counters.rest();
@@ -311,16 +319,18 @@ impl DeviceCounters {
 
     /// Returns the counters that grew since they were last read, at the end of a row. A counter that was set back did not grow.
     ///
-    /// Counters of errors are read each time, so that a row is marked for its own errors. A host may have many ports, and drivers take
-    /// milliseconds to tell their statistics. Counters of load, which mark no row, are therefore read only if 100 times the duration of their
-    /// last reading, but at most 1 s, has passed since then. Otherwise a later row, or [`DeviceCounters::rest`], returns their growth.
+    /// A kind is read only if 100 times the duration of its last reading, but at most 1 s, has passed since then. Otherwise a later row, or
+    /// [`DeviceCounters::rest`], returns its growth. Errors mark rows. They have a pause of their own, which is shorter than most rows; drivers
+    /// take milliseconds to tell the statistics of load.
     pub fn grown(&self) -> Vec<Growth> {
-        let mut now = self.reading(Kind::Error);
-        if self.read.get().elapsed() >= self.pause.get() {
-            let begun = Since::now();
-            now.append(&mut self.reading(Kind::Load));
-            self.pause.set(pause_after(begun.elapsed(), self.factor));
-            self.read.set(Since::now());
+        let mut now = Reading::new();
+        for (kind, pause) in Kind::ALL.into_iter().zip(&self.pauses) {
+            if pause.since.get().elapsed() >= pause.length.get() {
+                let begun = Since::now();
+                now.append(&mut self.reading(kind));
+                pause.length.set(pause_after(begun.elapsed(), self.factor));
+                pause.since.set(Since::now());
+            }
         }
         self.growth(now)
     }
@@ -389,7 +399,7 @@ impl DeviceCounters {
     }
 }
 
-/// Returns the time until counters of load are read again, after a reading that took this long.
+/// Returns the time until counters are read again, after a reading that took this long.
 fn pause_after(reading: Duration, factor: u32) -> Duration {
     reading.saturating_mul(factor).min(LONGEST_PAUSE)
 }
@@ -532,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_read_each_time_and_load_after_a_pause_and_at_the_end() {
+    fn each_kind_is_read_after_its_pause_and_at_the_end() {
         let directory = Directory::new("device-counters-pause");
         let files = || Files { root: directory.path().to_owned() };
         let port = "/sys/class/infiniband/mlx5_0/ports/1/counters";
@@ -559,14 +569,18 @@ mod tests {
         };
         set(4);
         assert_eq!(texts(counters.grown()), all(3), "no pause yet");
-        assert!(counters.pause.get() > Duration::ZERO);
-        counters.pause.set(Duration::MAX);
+        assert!(counters.pauses.iter().all(|pause| pause.length.get() > Duration::ZERO));
+        let pauses = |lengths: [Duration; 2]| {
+            counters.pauses.iter().zip(lengths).for_each(|(pause, length)| pause.length.set(length));
+        };
+        pauses([Duration::ZERO, Duration::MAX]);
         set(5);
         assert_eq!(texts(counters.grown()), ["mlx5_0 port 1 symbol_error +1"]);
-        counters.pause.set(Duration::ZERO);
+        pauses([Duration::MAX, Duration::ZERO]);
         assert_eq!(texts(counters.grown()), all(1)[..3]);
-        counters.pause.set(Duration::MAX);
+        pauses([Duration::MAX; 2]);
         set(6);
+        assert_eq!(counters.grown(), []);
         assert_eq!(texts(counters.rest()), all(1));
         assert_eq!(counters.rest(), []);
     }

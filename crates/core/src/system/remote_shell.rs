@@ -19,7 +19,7 @@ pub const ALIVE_OPTIONS: [&str; 4] = ["-o", "ServerAliveInterval=5", "-o", "Serv
 
 /// Returns the program that replaces ssh, if one does: that of an option, or that of the environment.
 pub fn replacement(option: Option<&str>) -> Option<OsString> {
-    option.map(OsString::from).or_else(|| env::var_os(VARIABLE))
+    option.map(OsString::from).or_else(|| env::var_os(VARIABLE).filter(|program| !program.is_empty()))
 }
 
 /// Returns ssh, or the program that replaces it.

@@ -243,7 +243,7 @@ pub fn throttled(grown: &[Growth]) -> Option<Mark> {
         Mark::caution(
             "throttled",
             named,
-            "CPUs were too hot and lowered their frequency in this row, or between it and the one before, which slows every sample: look at \
+            "CPUs were too hot and lowered their frequency in this row, or in the second before it, which slows every sample: look at \
              the cooling of these hosts",
         )
     })
@@ -279,7 +279,7 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
             errors,
             effect.of_interruptions(number),
             Level::Note,
-            "these counters grew in this row, or between it and the one before; they stand still while hardware is healthy, and each error \
+            "these counters grew in this row, or in the second before it; they stand still while hardware is healthy, and each error \
              may have delayed a message: look at the cables, ports and logs of these hosts",
         );
     }

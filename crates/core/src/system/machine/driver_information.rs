@@ -26,8 +26,9 @@ const GET_NUMBER: u32 = 0x37;
 const STATISTICS: u32 = 1;
 /// Place of the version of the firmware in the first of these structures.
 const FIRMWARE: Range<usize> = 68..100;
-/// Place of the number of names in the second and in the last.
+/// Place of the number of names or statistics in the others.
 const NUMBER_OF_NAMES: usize = 8;
+const NUMBER_OF_STATISTICS: usize = 4;
 const NUMBER_OF_SET: usize = 16;
 /// Bytes before the names and before the statistics.
 const BEFORE_NAMES: usize = 12;
@@ -36,8 +37,8 @@ const BEFORE_STATISTICS: usize = 8;
 const NAME: usize = 32;
 /// Largest number of statistics that are read. Drivers have some for each of many queues.
 const MOST: usize = 1 << 15;
-/// Length of an answer's memory in bytes, for twice as many names as are read. Pages that the kernel does not write cost nothing.
-const ROOM: usize = BEFORE_NAMES + 2 * MOST * NAME;
+/// Length of the memory of a short answer in bytes.
+const SHORT: usize = 256;
 
 /// Names of statistics that count pauses by priority: `?` is `t` for sent frames and `r` for received ones, `#` is the priority. Of frames that
 /// begin a pause and frames that end it, as ice counts them, those that begin it count.
@@ -61,7 +62,7 @@ const PAUSES: [&str; 8] = [
 
 /// Returns the version of the firmware of an interface; `None` if its driver does not tell it.
 pub(super) fn firmware(files: &Files, interface: &str) -> Option<String> {
-    let information = ask(files, interface, "drvinfo", &GET_DRIVER_INFORMATION.to_ne_bytes())?;
+    let information = ask(files, interface, "drvinfo", &GET_DRIVER_INFORMATION.to_ne_bytes(), SHORT)?;
     let version = text(information.get(FIRMWARE)?);
     let version = String::from_utf8_lossy(version).trim().to_owned();
     // Drivers without a firmware leave the version empty, or write this.
@@ -82,7 +83,7 @@ impl PriorityPauses {
     pub(in crate::system) fn new(files: &Files, interface: &str) -> Option<PriorityPauses> {
         let number = number_of_statistics(files, interface)?;
         let question = [GET_NAMES, STATISTICS, number as u32].map(u32::to_ne_bytes).concat();
-        let answer = ask(files, interface, "names", &question)?;
+        let answer = ask(files, interface, "names", &question, BEFORE_NAMES + 2 * number * NAME)?;
         if word(&answer, NUMBER_OF_NAMES)? != number {
             return None;
         }
@@ -115,7 +116,9 @@ impl PriorityPauses {
             return None;
         }
         let question = [GET_STATISTICS, self.number as u32].map(u32::to_ne_bytes).concat();
-        ask(files, &self.interface, "statistics", &question)
+        let room = BEFORE_STATISTICS + 2 * self.number * size_of::<u64>();
+        let answer = ask(files, &self.interface, "statistics", &question, room)?;
+        (word(&answer, NUMBER_OF_STATISTICS)? == self.number).then_some(answer)
     }
 }
 
@@ -139,7 +142,7 @@ fn fits(expected: u8, byte: u8) -> bool {
 fn number_of_statistics(files: &Files, interface: &str) -> Option<usize> {
     let sets = (1_u64 << STATISTICS).to_ne_bytes();
     let question = [&GET_NUMBER.to_ne_bytes()[..], &[0_u8; 4], &sets].concat();
-    let answer = ask(files, interface, "number", &question)?;
+    let answer = ask(files, interface, "number", &question, SHORT)?;
     word(&answer, NUMBER_OF_SET).filter(|number| (1..=MOST).contains(number))
 }
 
@@ -154,13 +157,13 @@ fn text(bytes: &[u8]) -> &[u8] {
 }
 
 /// Returns what the driver of an interface, or a file below another root, answers to a question that begins with a command; `None` without an
-/// answer.
-fn ask(files: &Files, interface: &str, file: &str, question: &[u8]) -> Option<Vec<u8>> {
+/// answer. There is `room` for that many bytes, and never for fewer than a structure without names and statistics has.
+fn ask(files: &Files, interface: &str, file: &str, question: &[u8], room: usize) -> Option<Vec<u8>> {
     if files.root != Path::new("/") {
         return fs::read(files.path(&format!("/ethtool/{interface}/{file}"))).ok();
     }
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None).ok()?;
-    let mut information = vec![0_u8; ROOM];
+    let mut information = vec![0_u8; room.max(SHORT)];
     information[..question.len()].copy_from_slice(question);
     // SAFETY: all-zero values are valid for this C structure.
     let mut request: libc::ifreq = unsafe { mem::zeroed() };
@@ -173,8 +176,8 @@ fn ask(files: &Files, interface: &str, file: &str, question: &[u8]) -> Option<Ve
     }
     request.ifr_ifru.ifru_data = information.as_mut_ptr().cast();
     // SAFETY: the kernel reads `request`, and writes where it points. Both are ours and outlive the call. The kernel writes a structure, or as many
-    // names or statistics as the driver has at that moment, whatever the question says. `number_of_statistics` has found at most half as many as
-    // there is room for just before, and a driver does not double them meanwhile.
+    // names or statistics as the driver has at that moment, whatever the question says. `number_of_statistics` has found half as many as there
+    // is room for just before, and a driver does not double them meanwhile.
     let answered = unsafe { ioctl(&socket, Updater::<'_, SIOCETHTOOL, libc::ifreq>::new(&mut request)) };
     answered.ok().map(|()| information)
 }
