@@ -23,7 +23,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use ombx_core::{
     benchmark::Metric,
-    result::{ClockFacts, Measurement, Run, Tally},
+    result::{ClockFacts, Growth, Measurement, Run, Tally},
     stats::Summary,
 };
 
@@ -66,6 +66,10 @@ pub trait Renderer {
     fn end(&mut self, out: &mut dyn Write, _outcome: RunOutcome, _tally: &Tally) -> Result<()> {
         out.flush()
     }
+    /// Takes the counters that grew after the last row of a run.
+    fn grown(&mut self, _grown: &[Growth]) -> Result<()> {
+        Ok(())
+    }
     /// Takes a record of a launch. [`Renderer::verdict`] takes the verdict, which is known before its record.
     fn record(&mut self, out: &mut dyn Write, record: &Record) -> Result<()> {
         match record {
@@ -73,7 +77,8 @@ pub trait Renderer {
             Record::Launch(row) | Record::Case(row) => self.case(out, row),
             Record::Round(round) => self.round(out, round),
             Record::End(outcome, tally) => self.end(out, *outcome, tally),
-            Record::Grown(_) | Record::Verdict(_) | Record::Launched(_) => Ok(()),
+            Record::Grown(grown) => self.grown(grown),
+            Record::Verdict(_) | Record::Launched(_) => Ok(()),
         }
     }
     /// Ends the output. Formats that combine several runs write here.

@@ -121,7 +121,7 @@ pub(crate) struct LinksArgs {
     #[arg(long, value_name = "FILE", help_heading = "Verdict")]
     pub(crate) groups: Option<PathBuf>,
     /// Groups of hosts that the launching process has read
-    #[arg(long, hide = true, value_parser = HostGroups::of_line)]
+    #[arg(long, hide = true, requires = "role", value_parser = HostGroups::of_line)]
     pub(crate) grouping: Option<HostGroups>,
     /// JUnit report to write beside what is printed; a slow part is a failure
     #[arg(long, value_name = "FILE", help_heading = "Output")]

@@ -105,10 +105,10 @@ impl OpenRun<'_> {
     /// Writes what grew since the counters of devices were read in a row, and the last record. Returns the numbers of rows. Collective.
     pub fn finish(self, team: &dyn Team) -> Result<Tally> {
         let CountingSink { tally, watched, sink } = self.sink;
-        let mine = watched.as_ref().map_or_else(Vec::new, DeviceCounters::rest);
-        let all: Option<Vec<Vec<Growth>>> = team.gather_messages(&mine)?;
-        if let Some(all) = all {
-            let grown = Growth::summed(all.into_iter().flatten());
+        let mine = watched.as_ref().map(DeviceCounters::rest).filter(|grown| !grown.is_empty());
+        let all: Vec<(u32, Vec<Growth>)> = team.gather_some(mine.as_ref())?;
+        if team.rank() == Rank(0) {
+            let grown = Growth::summed(all.into_iter().flat_map(|(_, grown)| grown));
             if !grown.is_empty() {
                 sink.grown_after_rows(grown)?;
             }

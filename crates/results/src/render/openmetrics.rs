@@ -50,8 +50,8 @@ ombx_interval_coverage|ratio|Probability that the interval contains the median o
 ombx_samples||Samples of a case, in all launches.|
 ombx_batch||Iterations per sample, except for percentiles, whose samples are single iterations.|
 ombx_figure||Component a benchmark tells beside times; its name ends with its unit.|
-ombx_device_errors||Growth of a counter of errors while the rows of the last runs were measured; absent if it did not grow.|
-ombx_device_load||Growth of a counter that also grows under load while the rows of the last runs were measured; absent if it did not grow.|
+ombx_device_errors||Growth of a counter of errors in the last runs; absent if it did not grow.|
+ombx_device_load||Growth of a counter that also grows under load in the last runs; absent if it did not grow.|
 ombx_doubts||Marks that keep a case from being published, by level: caution or invalid.|
 ombx_failed||1 where a case failed or its data arrived wrong.|
 ombx_skipped||1 where a case could not run.|
@@ -75,7 +75,7 @@ const COMPLETE: &str = "ombx_complete";
 pub struct OpenMetrics {
     /// Values by family and labels. A repeated case has its last value: labels are unique.
     lines: BTreeMap<&'static str, BTreeMap<String, f64>>,
-    /// Counters of devices that grew, by the labels of the case or of the sweep in which they did.
+    /// Counters of devices that grew, by the labels of the case or by the sweep in which they did; without a name after the rows.
     grown: BTreeMap<String, Vec<Growth>>,
     fabric: String,
     transport: String,
@@ -173,6 +173,15 @@ impl Renderer for OpenMetrics {
         self.add(COMPLETE, &labels(&[("fabric", &self.fabric)]), flag(outcome == RunOutcome::Complete));
         if self.in_sweep && (self.sweep.is_last() || outcome != RunOutcome::Complete) {
             self.end_of_sweep(outcome);
+        }
+        Ok(())
+    }
+
+    fn grown(&mut self, grown: &[Growth]) -> Result<()> {
+        if self.in_sweep {
+            self.sweep.add_grown(grown);
+        } else {
+            self.grown.entry(String::new()).or_default().extend_from_slice(grown);
         }
         Ok(())
     }
@@ -290,7 +299,7 @@ impl OpenMetrics {
     /// Ends a sweep: adds the times of its links, medians over launches, and the verdict if it is complete. What is no longer slow
     /// has no series; the number of slow parts is always there.
     fn end_of_sweep(&mut self, outcome: RunOutcome) {
-        self.grown.insert(self.fabric.clone(), self.sweep.grown());
+        self.grown.insert(format!("{} {}", self.fabric, self.sweep.pattern), self.sweep.grown());
         for times in self.sweep.times().0 {
             for link in &times.sweep {
                 let named = self.link_labels([link.from, link.to], times.bytes);
@@ -349,16 +358,20 @@ impl OpenMetrics {
         let (links, benchmarks): (Vec<_>, Vec<_>) = launches.iter().partition(|launch| launch.is_sweep());
         let earlier = self.lines.remove(COMPLETE).unwrap_or_default();
         let mut cases = Cases::default();
-        benchmarks.into_iter().for_each(|launch| cases.launch(launch));
+        for launch in benchmarks {
+            cases.launch(launch);
+            self.grown.entry(String::new()).or_default().extend_from_slice(&launch.grown);
+        }
         let of_cases: Vec<RunWithRows> = cases.groups().iter().map(RunWithRows::from).collect();
         for launch in of_cases.iter().chain(links) {
-            let RunWithRows { run, end, verdict, .. } = launch;
+            let RunWithRows { run, grown, end, verdict, .. } = launch;
             let out = &mut io::sink();
             let (outcome, tally) = end.unwrap_or((RunOutcome::Broken, Tally::default()));
             verdict.iter().for_each(|verdict| self.verdict(verdict));
             // A sink cannot fail.
             let _ = self.run(out, run);
             launch.each_row().for_each(|row| drop(self.case(out, &row)));
+            let _ = self.grown(grown);
             let _ = self.end(out, outcome, &tally);
         }
         // A result that broke is not hidden by the next one.

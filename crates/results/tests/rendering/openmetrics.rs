@@ -53,6 +53,14 @@ fn counters_that_grew_are_added_over_rows_and_launches() {
     ];
     assert_eq!(found, expected);
     assert!(text.contains("# TYPE ombx_device_errors gauge\n"), "the next run may have a smaller growth");
+    // What grew after the last row counts too.
+    let mut result = OpenMetrics::default();
+    let after = vec![grown("rx_crc_errors", 4)];
+    result.result(&[file::RunWithRows { rows, grown: after, ..file::RunWithRows::new(run) }]);
+    let mut out = Vec::new();
+    result.finish(&mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains(&expected[0].replace('5', "9")) && text.contains(expected[1]), "{text}");
 }
 
 #[test]
