@@ -38,8 +38,8 @@ const ADDRESSES: [&str; 2] = ["198.18.231.1", "198.18.231.2"];
 const LEAST_RATE: f64 = 1.0;
 const MOST_CPU: f64 = 1.0;
 
-/// What both programs do. The rate of UDP is one that no host reaches. Several streams have one window, which lasts as long as the
-/// transfer of iperf3: at the end of a window, streams that are done wait for the others.
+/// What both programs do. The rate of UDP is one that no host reaches. TCP has one window on a new connection, which lasts about as long
+/// as the transfer of iperf3: after the end of a window BBR restarts, and streams that are done wait for the others.
 struct Test {
     name: &'static str,
     ombx: &'static str,
@@ -49,7 +49,7 @@ struct Test {
 const TESTS: [Test; 8] = [
     Test {
         name: "TCP, 128 KiB",
-        ombx: "sockets.bw --sizes 128K --window 4096 --buffers single",
+        ombx: "sockets.bw --sizes 128K --window 65536 --buffers single --iterations 1 --warmup 0",
         iperf3: "-l 128K -N",
     },
     Test {
@@ -59,18 +59,18 @@ const TESTS: [Test; 8] = [
     },
     Test {
         name: "TCP, reverse",
-        ombx: "sockets.bw --direction reverse --sizes 128K --window 4096 --buffers single",
+        ombx: "sockets.bw --direction reverse --sizes 128K --window 65536 --buffers single --iterations 1 --warmup 0",
         iperf3: "-l 128K -N -R",
     },
     // A system may have BBR as its default, which paces segments.
     Test {
         name: "TCP, 128 KiB, cubic",
-        ombx: "sockets.bw --sizes 128K --window 4096 --buffers single --congestion cubic",
+        ombx: "sockets.bw --sizes 128K --window 131072 --buffers single --congestion cubic --iterations 1 --warmup 0",
         iperf3: "-l 128K -N -C cubic",
     },
     Test {
         name: "TCP, reverse, cubic",
-        ombx: "sockets.bw --direction reverse --sizes 128K --window 4096 --buffers single --congestion cubic",
+        ombx: "sockets.bw --direction reverse --sizes 128K --window 131072 --buffers single --congestion cubic --iterations 1 --warmup 0",
         iperf3: "-l 128K -N -R -C cubic",
     },
     Test {
@@ -286,10 +286,10 @@ fn rate(row: &Measurement) -> Option<f64> {
     if row.figures.contains_key("lost_percent") { row.mb_per_s().map(|rate| rate.median) } else { mean(row) }
 }
 
-/// Returns the option of iperf3 for a CPU of each end. Without a second CPU there is none.
+/// Returns the option of iperf3 for a CPU of each end, in the order of ombx, whose client is rank 0. Without a second CPU there is none.
 fn affinity() -> Vec<String> {
     match ombx_core::team::Place::here().cpu_numbers()[..] {
-        [server, client, ..] => vec!["-A".into(), format!("{client},{server}")],
+        [client, server, ..] => vec!["-A".into(), format!("{client},{server}")],
         _ => Vec::new(),
     }
 }
