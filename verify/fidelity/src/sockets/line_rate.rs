@@ -39,7 +39,7 @@ const LEAST_RATE: f64 = 1.0;
 const MOST_CPU: f64 = 1.0;
 
 /// What both programs do. The rate of UDP is one that no host reaches. TCP has one window on a new connection, which lasts about as long
-/// as the transfer of iperf3: after the end of a window BBR restarts, and streams that are done wait for the others.
+/// as the transfer of iperf3: an answer between windows costs BBR a part of its rate, and streams that are done wait for the others.
 struct Test {
     name: &'static str,
     ombx: &'static str,
