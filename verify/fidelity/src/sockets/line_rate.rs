@@ -38,8 +38,8 @@ const ADDRESSES: [&str; 2] = ["198.18.231.1", "198.18.231.2"];
 const LEAST_RATE: f64 = 1.0;
 const MOST_CPU: f64 = 1.0;
 
-/// What both programs do. The rate of UDP is one that no host reaches. TCP has one window on a new connection, which lasts about as long
-/// as the transfer of iperf3: an answer between windows costs BBR a part of its rate, and streams that are done wait for the others.
+/// What both programs do. The rate of UDP is one that no host reaches. TCP has one window without a sample and one with, of which each
+/// lasts about as long as the transfer of iperf3: after each window the sender waits for an answer, and streams for each other.
 struct Test {
     name: &'static str,
     ombx: &'static str,
