@@ -18,7 +18,7 @@ use crate::{
     link::{self, Connections, Streams, stream::StreamLink},
     socket::IpVersion,
     transport::{
-        CONGESTION, DSCP, NoDelay, Offload, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
+        CONGESTION, DSCP, LOW_WATER, NoDelay, Offload, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
         connections_over_tcp, paced_datagrams, requests_over_tcp,
     },
 };
@@ -42,6 +42,9 @@ const CALLS: &[&str] = &["send", "recv"];
 
 /// Options of stream sockets.
 const SOCKET_OPTIONS: &[&Parameter] = &[&SOCKET_BUFFER, &CONGESTION, &DSCP];
+
+/// Options of stream sockets that carry windows of messages.
+const WINDOWS: &[&Parameter] = &[&LOW_WATER];
 
 #[track_caller]
 const fn entry(
@@ -80,7 +83,7 @@ ombx_core::inventory::submit! {
         ),
         by_transport::<Stream>,
     ).iterates(CALLS, "W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check)
-        .with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER, Direction::PARAMETER])
+        .with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER, Direction::PARAMETER]).with(WINDOWS)
 }
 ombx_core::inventory::submit! {
     entry(
@@ -94,7 +97,7 @@ ombx_core::inventory::submit! {
             "iperf3 --bidir -P N, which waits for no acknowledgement",
         ),
         by_transport::<BiStream>,
-    ).iterates(&["send", "recv", "poll"], "2 W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check).with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER])
+    ).iterates(&["send", "recv", "poll"], "2 W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check).with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER]).with(WINDOWS)
 }
 ombx_core::inventory::submit! {
     entry(
@@ -109,7 +112,7 @@ ombx_core::inventory::submit! {
         by_pattern,
     ).iterates(CALLS, "semidirectional: 2 S / t; bidirectional: 4 S / t; unidirectional: W S / t")
         .streaming_only(LinkPattern::PARAMETER, LinkPattern::Unidirectional.name())
-        .with(&[LinkPattern::PARAMETER, Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER])
+        .with(&[LinkPattern::PARAMETER, Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER]).with(WINDOWS)
 }
 ombx_core::inventory::submit! {
     Benchmark::custom(

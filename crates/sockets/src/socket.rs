@@ -318,7 +318,12 @@ pub(crate) struct LinkOptions {
     pub(crate) streams: u32,
     /// Whether datagrams go in trains.
     pub(crate) offload: Offload,
+    /// Bytes that wake a receiver of TCP inside a window (`SO_RCVLOWAT`); `None` is the default of ombx.
+    pub(crate) low_water: Option<u32>,
 }
+
+/// Default of ombx for the bytes that wake a receiver of TCP: two of the largest segments that GSO and GRO pass on in one piece (64 KiB).
+const LOW_WATER: u32 = 2 << 16;
 
 impl Default for LinkOptions {
     fn default() -> LinkOptions {
@@ -327,11 +332,21 @@ impl Default for LinkOptions {
             socket: SocketOptions::default(),
             streams: 1,
             offload: Offload::DEFAULT,
+            low_water: None,
         }
     }
 }
 
 impl LinkOptions {
+    /// Returns the bytes that wake a receiver inside a window, for a link of TCP or of another protocol. Of that, ombx sets none.
+    pub(crate) fn low_water(&self, is_tcp: bool) -> Result<u32> {
+        match self.low_water {
+            chosen if is_tcp => Ok(chosen.unwrap_or(LOW_WATER)),
+            None => Ok(1),
+            Some(_) => Err(Error::unsupported("--rcvlowat is for TCP only; leave it out")),
+        }
+    }
+
     /// Returns an error if several streams are chosen, for a link that has one.
     pub(crate) fn one_stream(&self, link: &str) -> Result<()> {
         match self.streams {

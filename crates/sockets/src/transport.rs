@@ -104,6 +104,21 @@ pub(crate) static DSCP: Parameter = Parameter::free(
     |text| class(text).map(|_| ()),
 );
 
+pub(crate) static LOW_WATER: Parameter = Parameter::free(
+    "rcvlowat",
+    "BYTES",
+    "SO_RCVLOWAT: bytes that wake a receiver of TCP inside a window, for example: --rcvlowat 1, which is the kernel's [default: 128K]",
+    |text| low_water(text).map(|_| ()),
+);
+
+fn low_water(text: &str) -> Result<u32> {
+    let Bytes(bytes) = text.parse()?;
+    match bytes {
+        1..=0x3fff_ffff => Ok(bytes as u32),
+        _ => Err(Error::usage(format!("a low-water mark has at least 1 and less than 1G bytes, not {text}"))),
+    }
+}
+
 /// Returns the number of a class: `EF`, `VA` or `VOICE-ADMIT`, `LE`, `DF` or `BE`, `CS0` to `CS7`, `AF11` to `AF43`, or the number itself.
 fn class(text: &str) -> Result<u8> {
     let digit =
@@ -330,7 +345,8 @@ pub(crate) fn requests_over_tcp(session: &mut Session<'_>) -> Result<()> {
 /// Sets how the team makes its next connections: with one stream, and the default of offload, until these are set.
 fn set_options(session: &Session<'_>, ip: IpVersion, protocol: Protocol, nodelay: bool) -> Result<()> {
     let socket = SocketOptions { protocol, nodelay, ..socket_options(session.plan)? };
-    team(session)?.set_link_options(LinkOptions { ip, socket, ..LinkOptions::default() });
+    let low_water = session.plan.text(&LOW_WATER).map(low_water).transpose()?;
+    team(session)?.set_link_options(LinkOptions { ip, socket, low_water, ..LinkOptions::default() });
     Ok(())
 }
 
@@ -354,6 +370,10 @@ mod tests {
             [("EF", 46), ("ef", 46), ("CS1", 8), ("AF41", 34), ("af13", 14), ("0", 0), ("63", 63), ("be", 0)]
         {
             assert_eq!(class(name).unwrap(), number, "{name}");
+        }
+        assert_eq!(low_water("64K").unwrap(), 64 << 10);
+        for text in ["", "x", "0", "1G"] {
+            assert!(LOW_WATER.read(text).is_err(), "{text}");
         }
         for text in ["", "64", "-1", "+46", "CS8", "AF44", "AF1", "AF111", "high", "0x2e", "CS"] {
             assert!(DSCP.read(text).unwrap_err().to_string().contains("DSCP"), "{text}");

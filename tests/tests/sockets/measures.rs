@@ -40,13 +40,14 @@ fn every_pattern_over_every_transport_is_verified() {
 #[test]
 fn settings_are_recorded() {
     let kept = Kept::new();
-    let settings = "--socket-buffer 64K --congestion reno";
+    let settings = "--socket-buffer 64K --congestion reno --rcvlowat 32K";
     kept.job(&format!("sockets.bw --sizes 64K -n 3 {settings} {QUICK}")).run().expect(0);
     let text = fs::read_to_string(kept.out()).expect("results");
     assert!(!text.contains("token"), "the session's token is in the results");
     let run = kept.run().run;
     assert_eq!((&*run.fabric, run.places.len()), ("sockets", 3));
-    assert_eq!([&run.plan["socket-buffer"], &run.plan["congestion"]], ["64K", "reno"]);
+    let recorded = ["socket-buffer", "congestion", "rcvlowat"].map(|name| &*run.plan[name]);
+    assert_eq!(recorded, ["64K", "reno", "32K"]);
     let is_internal = |word: &String| word.starts_with("--role=") || word == "worker";
     assert!(
         run.argv.contains(&"sockets.bw".to_owned()) && !run.argv.iter().any(is_internal),
@@ -111,6 +112,7 @@ fn wrong_options_give_one_error_line_and_start_nothing() {
     for (arguments, says) in [
         ("run sockets.bw --socket-buffer 7", "4K"),
         ("run sockets.bw --congestion ../x", "congestion"),
+        ("run sockets.bw --rcvlowat 0", "low-water"),
         ("run sockets.latency --transport rdma", "rdma"),
         ("run sockets.latency --window-x", "window"),
         ("run sockets.bw --ip 5", "5"),

@@ -11,14 +11,15 @@ use ombx_core::{
 use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,
-    net::{RecvFlags, SendFlags, recv, send},
+    net::{RecvFlags, SendFlags, ipproto, recv, send},
 };
 
 use crate::{
     link::{
         SocketKind, connect_peers, tcp_info,
-        zero_copy::{self, Sends},
+        zero_copy::{self, Sends, set_option},
     },
+    session::SocketTeam,
     socket::timespec,
 };
 
@@ -29,7 +30,34 @@ pub(crate) struct StreamLink<K> {
     pub(super) outgoing: Buffer,
     pub(super) incoming: Buffer,
     sends: Sends,
+    low_water: LowWater,
     kind: PhantomData<fn() -> K>,
+}
+
+/// Messages of a window for which a receiver sleeps until a number of bytes has arrived (`SO_RCVLOWAT`), so that the sender's host wakes it
+/// less often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LowWater {
+    /// The number of bytes.
+    mark: u32,
+    /// The first messages of a window, up to the last one behind which at least `mark` bytes of the window follow.
+    messages: u32,
+}
+
+impl LowWater {
+    /// Any byte wakes the receiver.
+    const NONE: LowWater = LowWater { mark: 1, messages: 0 };
+
+    /// Returns the messages for which windows have a mark: at least half of a window, or none.
+    fn of(mark: u32, slots: &Slots) -> LowWater {
+        let rest = u64::from(mark).div_ceil(slots.bytes.max(1));
+        match u32::try_from(rest) {
+            Ok(rest) if mark > 1 && slots.count / 2 >= rest => {
+                LowWater { mark, messages: slots.count - rest }
+            }
+            _ => LowWater::NONE,
+        }
+    }
 }
 
 /// Position in a window: the message, and the byte in it.
@@ -131,6 +159,12 @@ impl<K: SocketKind> StreamLink<K> {
         }
     }
 
+    /// Sets how many bytes wake a receiver that waits.
+    #[inline(always)]
+    fn set_low_water(&self, bytes: u32) -> Result<()> {
+        set_option(&self.socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes.cast_signed()).map_err(failed)
+    }
+
     #[inline(always)]
     fn message(&self, slot: u32) -> Range<usize> {
         let start = self.slots.offset(slot);
@@ -190,9 +224,21 @@ impl<K: SocketKind> StreamLink<K> {
 impl<K: SocketKind> Link for StreamLink<K> {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
         cx.agree(carries(slots))?;
+        let team: &SocketTeam = cx.fabric()?;
+        let options = team.link_options();
+        let is_tcp = !K::UNIX && options.socket.protocol == ipproto::TCP;
+        let low_water = LowWater::of(cx.agree(options.low_water(is_tcp))?, &slots);
         let socket = connect_peers::<K>(cx)?;
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
-        Ok(StreamLink { socket, slots, outgoing, incoming, sends: Sends::default(), kind: PhantomData })
+        Ok(StreamLink {
+            socket,
+            slots,
+            outgoing,
+            incoming,
+            sends: Sends::default(),
+            low_water,
+            kind: PhantomData,
+        })
     }
 
     #[inline(always)]
@@ -206,7 +252,8 @@ impl<K: SocketKind> Link for StreamLink<K> {
         self.receive_all(self.message(0))
     }
 
-    #[inline(always)]
+    // The calls of a window are system calls, beside which one more call of a function takes no time.
+    #[inline(never)]
     fn push(&mut self) -> Result<()> {
         for slot in 0..self.slots.count {
             self.send_all(self.message(slot))?;
@@ -214,10 +261,17 @@ impl<K: SocketKind> Link for StreamLink<K> {
         self.wait_for_release()
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn pull(&mut self) -> Result<()> {
-        for slot in 0..self.slots.count {
-            self.receive_all(self.message(slot))?;
+        let LowWater { mark, messages } = self.low_water;
+        // The end of a window can have fewer bytes than the mark, and would never wake the receiver.
+        for (mark, slots) in [(mark, 0..messages), (1, messages..self.slots.count)] {
+            if messages > 0 {
+                self.set_low_water(mark)?;
+            }
+            for slot in slots {
+                self.receive_all(self.message(slot))?;
+            }
         }
         Ok(())
     }
@@ -225,7 +279,7 @@ impl<K: SocketKind> Link for StreamLink<K> {
     /// Sends a window and receives one. Both ends do this at the same time, and two blocking sends could wait for each other.
     /// So each end sends until the kernel would block, then receives what has arrived. It waits only if neither can proceed.
     /// After the last send it receives the remaining messages with blocking calls.
-    #[inline(always)]
+    #[inline(never)]
     fn swap(&mut self) -> Result<()> {
         let (mut out, mut into) = (Progress::default(), Progress::default());
         while !self.send_some(&mut out)? {
@@ -336,4 +390,23 @@ pub(crate) fn failed(errno: Errno) -> Error {
 #[cold]
 pub(crate) fn closed() -> Error {
     Error::fabric("the other rank closed the connection")
+}
+
+#[cfg(test)]
+mod low_water_tests {
+    use super::*;
+
+    #[test]
+    fn the_rest_of_a_window_is_at_least_the_mark() {
+        let messages = |mark, bytes, count| LowWater::of(mark, &Slots::new(bytes, count)).messages;
+        assert_eq!(messages(128 << 10, 64 << 10, 64), 62);
+        assert_eq!(messages(128 << 10, 100_000, 64), 62);
+        assert_eq!(messages(128 << 10, 1 << 20, 64), 63);
+        assert_eq!(messages(128 << 10, 4 << 10, 64), 32);
+        for (mark, bytes, count) in
+            [(128 << 10, 4 << 10, 63), (1, 1 << 20, 64), (1 << 30, 8, 64), (64, 64, 1)]
+        {
+            assert_eq!(messages(mark, bytes, count), 0, "{mark} {bytes} {count}");
+        }
+    }
 }

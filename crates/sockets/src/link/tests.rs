@@ -170,6 +170,38 @@ fn a_congestion_control_is_refused_by_other_protocols() {
     );
 }
 
+/// The rest of a window is less than the mark, and must wake the receiver all the same.
+#[test]
+fn windows_arrive_with_every_low_water_mark() {
+    fn arrive<P: Pattern, K: SocketKind>(options: &LinkOptions, plan: &Plan) {
+        for row in measure_over(options.clone(), bench::<P, StreamLink<K>>(), plan, 0).rows {
+            assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}", row.key);
+        }
+    }
+    let plan = plan(&[1, 1000, 20_000], 4, 33);
+    for low_water in [None, Some(1), Some(1000), Some(100_000), Some(1 << 29)] {
+        for buffer in [None, Some(4096)] {
+            let socket = SocketOptions { buffer, ..SocketOptions::default() };
+            let options = LinkOptions { low_water, socket, ..LinkOptions::default() };
+            arrive::<Stream, Tcp>(&options, &plan);
+            arrive::<Unidirectional, ZeroCopyTcp>(&options, &plan);
+            arrive::<BiStream, Tcp>(&options, &plan);
+        }
+    }
+}
+
+#[test]
+fn a_low_water_mark_is_refused_by_other_protocols() {
+    let options = LinkOptions { low_water: Some(4096), ..LinkOptions::default() };
+    for bench in [bench::<Stream, StreamLink<Unix>>(), bench::<Stream, Datagrams>()] {
+        let rows = measure_over(options.clone(), bench, &plan(&[8], 6, 8), 0).rows;
+        let [Outcome::Skipped(why)] = rows.iter().map(|row| &row.outcome).collect::<Vec<_>>()[..] else {
+            panic!("{rows:?}")
+        };
+        assert!(why.contains("--rcvlowat is for TCP"), "{why}");
+    }
+}
+
 #[test]
 fn every_pattern_passes_over_streams() {
     every_pattern_passes::<Tcp>();
