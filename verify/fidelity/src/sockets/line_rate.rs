@@ -46,10 +46,16 @@ struct Test {
     iperf3: &'static str,
 }
 
-const TESTS: [Test; 8] = [
+const TESTS: [Test; 9] = [
     Test {
         name: "TCP, 128 KiB",
         ombx: "sockets.bw --sizes 128K --window 65536 --buffers single --iterations 1 --warmup 0",
+        iperf3: "-l 128K -N",
+    },
+    // iperf3 has no low-water mark. Here the receiver of ombx has none either.
+    Test {
+        name: "TCP, 128 KiB, --rcvlowat 1",
+        ombx: "sockets.bw --sizes 128K --window 65536 --buffers single --rcvlowat 1 --iterations 1 --warmup 0",
         iperf3: "-l 128K -N",
     },
     Test {
