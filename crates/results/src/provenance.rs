@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Names of facts with their titles, in the order of the sections. Other facts follow under their own names.
-const TITLES: [(&str, &str); 24] = [
+const TITLES: [(&str, &str); 25] = [
     ("commit", "commit"),
     ("compiler", "compiler"),
     ("device", "MPI device"),
@@ -38,6 +38,7 @@ const TITLES: [(&str, &str); 24] = [
     ("turbo", "turbo"),
     ("memory", "memory"),
     ("network", "network"),
+    ("tcp_congestion", "TCP's congestion control"),
     ("os", "operating system"),
     ("kernel", "kernel"),
     ("kernel_command_line", "kernel command line"),

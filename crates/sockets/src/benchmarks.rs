@@ -76,7 +76,7 @@ ombx_core::inventory::submit! {
         "window of messages over sockets, acknowledged once",
         Metric::Bandwidth,
         method(
-            "a window of blocking sends on rank 0, recv until each message is complete on rank 1, which over TCP is woken by 128 KiB \
+            "a window of blocking sends on rank 0, recv until each message is complete on rank 1, which a sender with BBR wakes by 128 KiB \
              (SO_RCVLOWAT), and one acknowledgement of one byte or datagram after the last; with --streams each stream has its share of \
              the window, its acknowledgement and a thread on both ranks, and a sample is from the first start of a thread to the last end",
             "iperf3 and iperf3 -P, whose messages share a single buffer, whose receiver is woken by any byte, and which wait for no \

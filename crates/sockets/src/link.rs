@@ -320,7 +320,7 @@ fn datagram_socket(
     header: usize,
 ) -> Result<UdpSocket> {
     options.socket.without_tcp()?;
-    options.low_water(false)?;
+    options.without_low_water()?;
     let team: &SocketTeam = cx.fabric()?;
     let most = if options.ip == IpVersion::V4 { 65507 } else { 65527 } - header as u64;
     if slots.bytes > most {

@@ -318,12 +318,9 @@ pub(crate) struct LinkOptions {
     pub(crate) streams: u32,
     /// Whether datagrams go in trains.
     pub(crate) offload: Offload,
-    /// Bytes that wake a receiver of TCP inside a window (`SO_RCVLOWAT`); `None` is the default of ombx.
+    /// Bytes that wake a receiver of TCP inside a window (`SO_RCVLOWAT`). `None`: what the congestion control of the sender asks for.
     pub(crate) low_water: Option<u32>,
 }
-
-/// Default of ombx for the bytes that wake a receiver of TCP: two of the largest segments that GSO and GRO pass on in one piece (64 KiB).
-const LOW_WATER: u32 = 2 << 16;
 
 impl Default for LinkOptions {
     fn default() -> LinkOptions {
@@ -338,11 +335,10 @@ impl Default for LinkOptions {
 }
 
 impl LinkOptions {
-    /// Returns the bytes that wake a receiver inside a window, for a link of TCP or of another protocol. Of that, ombx sets none.
-    pub(crate) fn low_water(&self, is_tcp: bool) -> Result<u32> {
+    /// Returns an error if a low-water mark is chosen, for a link of another protocol than TCP.
+    pub(crate) fn without_low_water(&self) -> Result<()> {
         match self.low_water {
-            chosen if is_tcp => Ok(chosen.unwrap_or(LOW_WATER)),
-            None => Ok(1),
+            None => Ok(()),
             Some(_) => Err(Error::unsupported("--rcvlowat is for TCP only; leave it out")),
         }
     }

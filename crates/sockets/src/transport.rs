@@ -107,7 +107,7 @@ pub(crate) static DSCP: Parameter = Parameter::free(
 pub(crate) static LOW_WATER: Parameter = Parameter::free(
     "rcvlowat",
     "BYTES",
-    "SO_RCVLOWAT: bytes that wake a receiver of TCP inside a window, for example: --rcvlowat 1, which is the kernel's [default: 128K]",
+    "SO_RCVLOWAT: bytes that wake a receiver of TCP inside a window, for example: --rcvlowat 1, which is the kernel's [default: 128K if the sender has BBR, else the kernel's]",
     |text| low_water(text).map(|_| ()),
 );
 

@@ -19,6 +19,8 @@ use crate::{
 
 pub use self::network::{ACTIVE, INTERRUPTS, LOCAL_CPUS, RATE, SPEED, STATE, megabits};
 
+const TCP_CONGESTION: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+
 /// Returns the facts about this host. Later calls return what the first one found.
 pub fn facts() -> &'static Facts {
     static FACTS: OnceLock<Facts> = OnceLock::new();
@@ -52,6 +54,7 @@ fn facts_in(files: &Files) -> Facts {
         ("virtual_machine", virtual_machine(files)),
         ("container", container(files)),
         ("network", Fact::new(network, "no network interface is up")),
+        ("tcp_congestion", Fact::new(files.read(TCP_CONGESTION), "this kernel has no TCP")),
     ];
     let all = all.into_iter().map(|(name, fact)| (name.to_owned(), fact));
     let limit =

@@ -11,7 +11,7 @@ use ombx_core::{
 use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,
-    net::{RecvFlags, SendFlags, ipproto, recv, send},
+    net::{RecvFlags, SendFlags, ipproto, recv, send, sockopt::tcp_congestion},
 };
 
 use crate::{
@@ -34,8 +34,7 @@ pub(crate) struct StreamLink<K> {
     kind: PhantomData<fn() -> K>,
 }
 
-/// Messages of a window for which a receiver sleeps until a number of bytes has arrived (`SO_RCVLOWAT`), so that the sender's host wakes it
-/// less often.
+/// Messages of a window for which a receiver that waits is woken by a number of bytes (`SO_RCVLOWAT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LowWater {
     /// The number of bytes.
@@ -47,6 +46,23 @@ struct LowWater {
 impl LowWater {
     /// Any byte wakes the receiver.
     const NONE: LowWater = LowWater { mark: 1, messages: 0 };
+
+    /// Mark for a sender with BBR: two of the largest segments that GSO and GRO pass on in one piece (64 KiB). BBR paces by the rate that it
+    /// finds. If each segment wakes the receiver, that rate is one at which pacing takes much of the sender's CPU time.
+    const FOR_BBR: u32 = 2 << 16;
+
+    /// Returns the default, which depends on the congestion control of the peer. Both ranks call it.
+    fn for_sender(cx: &Context<'_>, socket: &OwnedFd, slots: &Slots) -> Result<LowWater> {
+        let low_water = LowWater::of(LowWater::FOR_BBR, slots);
+        if low_water == LowWater::NONE {
+            return Ok(low_water);
+        }
+        let team: &SocketTeam = cx.fabric()?;
+        let own = tcp_congestion(socket).unwrap_or_default();
+        team.send_message(cx.peer, &own)?;
+        let of_peer: String = team.receive_message(cx.peer, "congestion control")?;
+        Ok(if of_peer.starts_with("bbr") { low_water } else { LowWater::NONE })
+    }
 
     /// Returns the messages for which windows have a mark: at least half of a window, or none.
     fn of(mark: u32, slots: &Slots) -> LowWater {
@@ -227,8 +243,13 @@ impl<K: SocketKind> Link for StreamLink<K> {
         let team: &SocketTeam = cx.fabric()?;
         let options = team.link_options();
         let is_tcp = !K::UNIX && options.socket.protocol == ipproto::TCP;
-        let low_water = LowWater::of(cx.agree(options.low_water(is_tcp))?, &slots);
+        cx.agree(if is_tcp { Ok(()) } else { options.without_low_water() })?;
         let socket = connect_peers::<K>(cx)?;
+        let low_water = match options.low_water {
+            Some(mark) => LowWater::of(mark, &slots),
+            None if is_tcp => LowWater::for_sender(cx, &socket, &slots)?,
+            None => LowWater::NONE,
+        };
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
         Ok(StreamLink {
             socket,
