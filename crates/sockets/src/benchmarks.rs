@@ -33,7 +33,7 @@ fn by_pattern(session: &mut Session<'_>) -> Result<()> {
 
 /// Returns the description of what is timed.
 const fn method(timed: &'static str, like: &'static str) -> Method {
-    let untimed = "connecting and authenticating, socket options, buffers, filling and checking them";
+    let untimed = "connecting and authenticating, options of new sockets, buffers, filling and checking them";
     Method { timed, untimed, like }
 }
 
@@ -76,14 +76,14 @@ ombx_core::inventory::submit! {
         "window of messages over sockets, acknowledged once",
         Metric::Bandwidth,
         method(
-            "a window of blocking sends on rank 0, recv until each message is complete on rank 1, which a sender with BBR wakes by 128 KiB \
-             (SO_RCVLOWAT), and one acknowledgement of one byte or datagram after the last; with --streams each stream has its share of \
+            "a window of blocking sends on rank 0, recv until each message is complete on rank 1, where under BBR 128 KiB wake a receiver \
+             that waits (SO_RCVLOWAT), and one acknowledgement of one byte or datagram after the last; with --streams each stream has its share of \
              the window, its acknowledgement and a thread on both ranks, and a sample is from the first start of a thread to the last end",
             "iperf3 and iperf3 -P, whose messages share a single buffer, whose receiver is woken by any byte, and which wait for no \
              acknowledgement",
         ),
         by_transport::<Stream>,
-    ).iterates(CALLS, "W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check)
+    ).iterates(&["send", "recv", "setsockopt"], "W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check)
         .with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER, Direction::PARAMETER]).with(WINDOWS)
 }
 ombx_core::inventory::submit! {
@@ -98,7 +98,7 @@ ombx_core::inventory::submit! {
             "iperf3 --bidir -P N, which waits for no acknowledgement",
         ),
         by_transport::<BiStream>,
-    ).iterates(&["send", "recv", "poll"], "2 W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check).with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER]).with(WINDOWS)
+    ).iterates(&["send", "recv", "poll", "setsockopt"], "2 W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check).with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER]).with(WINDOWS)
 }
 ombx_core::inventory::submit! {
     entry(
@@ -113,7 +113,7 @@ ombx_core::inventory::submit! {
         by_pattern,
     ).iterates(CALLS, "semidirectional: 2 S / t; bidirectional: 4 S / t; unidirectional: W S / t")
         .streaming_only(LinkPattern::PARAMETER, LinkPattern::Unidirectional.name())
-        .with(&[LinkPattern::PARAMETER, Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER]).with(WINDOWS)
+        .with(&[LinkPattern::PARAMETER, Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER])
 }
 ombx_core::inventory::submit! {
     Benchmark::custom(

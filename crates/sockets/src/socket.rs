@@ -318,7 +318,7 @@ pub(crate) struct LinkOptions {
     pub(crate) streams: u32,
     /// Whether datagrams go in trains.
     pub(crate) offload: Offload,
-    /// Bytes that wake a receiver of TCP inside a window (`SO_RCVLOWAT`). `None`: what the congestion control of the sender asks for.
+    /// Bytes that wake a receiver of TCP inside a window (`SO_RCVLOWAT`). `None`: the default, which depends on the congestion control.
     pub(crate) low_water: Option<u32>,
 }
 

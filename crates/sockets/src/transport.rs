@@ -107,11 +107,11 @@ pub(crate) static DSCP: Parameter = Parameter::free(
 pub(crate) static LOW_WATER: Parameter = Parameter::free(
     "rcvlowat",
     "BYTES",
-    "SO_RCVLOWAT: bytes that wake a receiver of TCP inside a window, for example: --rcvlowat 1, which is the kernel's [default: 128K if the sender has BBR, else the kernel's]",
-    |text| low_water(text).map(|_| ()),
+    "SO_RCVLOWAT: bytes that wake a receiver of TCP inside a window, for example: --rcvlowat 1, which is the kernel's [default: 128K if both ends have BBR, else the kernel's]",
+    |text| low_water_bytes(text).map(|_| ()),
 );
 
-fn low_water(text: &str) -> Result<u32> {
+fn low_water_bytes(text: &str) -> Result<u32> {
     let Bytes(bytes) = text.parse()?;
     match bytes {
         1..=0x3fff_ffff => Ok(bytes as u32),
@@ -345,7 +345,8 @@ pub(crate) fn requests_over_tcp(session: &mut Session<'_>) -> Result<()> {
 /// Sets how the team makes its next connections: with one stream, and the default of offload, until these are set.
 fn set_options(session: &Session<'_>, ip: IpVersion, protocol: Protocol, nodelay: bool) -> Result<()> {
     let socket = SocketOptions { protocol, nodelay, ..socket_options(session.plan)? };
-    let low_water = session.plan.text(&LOW_WATER).map(low_water).transpose()?;
+    let low_water = session.plan.text(&LOW_WATER).filter(|_| session.bench.has(&LOW_WATER));
+    let low_water = low_water.map(low_water_bytes).transpose()?;
     team(session)?.set_link_options(LinkOptions { ip, socket, low_water, ..LinkOptions::default() });
     Ok(())
 }
@@ -371,7 +372,7 @@ mod tests {
         {
             assert_eq!(class(name).unwrap(), number, "{name}");
         }
-        assert_eq!(low_water("64K").unwrap(), 64 << 10);
+        assert_eq!(low_water_bytes("64K").unwrap(), 64 << 10);
         for text in ["", "x", "0", "1G"] {
             assert!(LOW_WATER.read(text).is_err(), "{text}");
         }

@@ -30,50 +30,66 @@ pub(crate) struct StreamLink<K> {
     pub(super) outgoing: Buffer,
     pub(super) incoming: Buffer,
     sends: Sends,
-    low_water: LowWater,
+    low_water: Option<LowWater>,
     kind: PhantomData<fn() -> K>,
 }
 
-/// Messages of a window for which a receiver that waits is woken by a number of bytes (`SO_RCVLOWAT`).
+/// How a window is received with a low-water mark: that many bytes wake a receiver that waits (`SO_RCVLOWAT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LowWater {
-    /// The number of bytes.
-    mark: u32,
-    /// The first messages of a window, up to the last one behind which at least `mark` bytes of the window follow.
+    /// The mark in bytes.
+    bytes: u32,
+    /// Messages from the start of a window that are received with the mark. The others have at least as many bytes as the mark.
     messages: u32,
 }
 
 impl LowWater {
-    /// Any byte wakes the receiver.
-    const NONE: LowWater = LowWater { mark: 1, messages: 0 };
+    /// Default for connections with BBR. Each segment that GSO and GRO pass on in one piece has less than 64 KiB, so that at least three
+    /// arrive before the receiver wakes.
+    const OF_BBR: u32 = 128 << 10;
 
-    /// Mark for a sender with BBR: two of the largest segments that GSO and GRO pass on in one piece (64 KiB). BBR paces by the rate that it
-    /// finds. If each segment wakes the receiver, that rate is one at which pacing takes much of the sender's CPU time.
-    const FOR_BBR: u32 = 2 << 16;
-
-    /// Returns the default, which depends on the congestion control of the peer. Both ranks call it.
-    fn for_sender(cx: &Context<'_>, socket: &OwnedFd, slots: &Slots) -> Result<LowWater> {
-        let low_water = LowWater::of(LowWater::FOR_BBR, slots);
-        if low_water == LowWater::NONE {
-            return Ok(low_water);
-        }
-        let team: &SocketTeam = cx.fabric()?;
-        let own = tcp_congestion(socket).unwrap_or_default();
-        team.send_message(cx.peer, &own)?;
-        let of_peer: String = team.receive_message(cx.peer, "congestion control")?;
-        Ok(if of_peer.starts_with("bbr") { low_water } else { LowWater::NONE })
+    /// Returns how windows of these messages are received with a mark; `None` if it would hold for less than half of a window.
+    fn new(bytes: u32, slots: &Slots) -> Option<LowWater> {
+        let rest = u32::try_from(u64::from(bytes).div_ceil(slots.bytes.max(1))).ok()?;
+        (bytes > 1 && slots.count / 2 >= rest).then(|| LowWater { bytes, messages: slots.count - rest })
     }
 
-    /// Returns the messages for which windows have a mark: at least half of a window, or none.
-    fn of(mark: u32, slots: &Slots) -> LowWater {
-        let rest = u64::from(mark).div_ceil(slots.bytes.max(1));
-        match u32::try_from(rest) {
-            Ok(rest) if mark > 1 && slots.count / 2 >= rest => {
-                LowWater { mark, messages: slots.count - rest }
+    /// Returns the mark that the user chose.
+    fn chosen(bytes: u32, socket: &OwnedFd, slots: &Slots) -> Result<Option<LowWater>> {
+        let low_water = LowWater::new(bytes, slots);
+        if low_water.is_some() {
+            set_low_water(socket, bytes)?;
+            let given = tcp_info::low_water(socket)?;
+            set_low_water(socket, 1)?;
+            if given != bytes {
+                return Err(Error::unsupported(format!(
+                    "this host limits --rcvlowat to {given} bytes, half of a receive buffer: choose less, or raise --socket-buffer or \
+                     net.ipv4.tcp_rmem"
+                )));
             }
-            _ => LowWater::NONE,
         }
+        Ok(low_water)
     }
+
+    /// Returns the default mark, if both ends have BBR. Both ranks call it.
+    fn by_default(cx: &Context<'_>, socket: &OwnedFd, slots: &Slots) -> Result<Option<LowWater>> {
+        let Some(low_water) = LowWater::new(LowWater::OF_BBR, slots) else { return Ok(None) };
+        let team: &SocketTeam = cx.fabric()?;
+        let here = tcp_congestion(socket).is_ok_and(|name| is_bbr(&name));
+        team.send_message(cx.peer, &here)?;
+        let there: bool = team.receive_message(cx.peer, "congestion control")?;
+        Ok((here && there).then_some(low_water))
+    }
+}
+
+/// Returns whether a congestion control is a version of BBR.
+fn is_bbr(name: &str) -> bool {
+    name.starts_with("bbr")
+}
+
+/// Sets how many bytes wake a receiver that waits.
+fn set_low_water(socket: &OwnedFd, bytes: u32) -> Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes.cast_signed()).map_err(failed)
 }
 
 /// Position in a window: the message, and the byte in it.
@@ -175,12 +191,6 @@ impl<K: SocketKind> StreamLink<K> {
         }
     }
 
-    /// Sets how many bytes wake a receiver that waits.
-    #[inline(always)]
-    fn set_low_water(&self, bytes: u32) -> Result<()> {
-        set_option(&self.socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes.cast_signed()).map_err(failed)
-    }
-
     #[inline(always)]
     fn message(&self, slot: u32) -> Range<usize> {
         let start = self.slots.offset(slot);
@@ -239,16 +249,16 @@ impl<K: SocketKind> StreamLink<K> {
 
 impl<K: SocketKind> Link for StreamLink<K> {
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Self> {
-        cx.agree(carries(slots))?;
         let team: &SocketTeam = cx.fabric()?;
         let options = team.link_options();
         let is_tcp = !K::UNIX && options.socket.protocol == ipproto::TCP;
-        cx.agree(if is_tcp { Ok(()) } else { options.without_low_water() })?;
+        cx.agree(carries(slots).and_then(|()| if is_tcp { Ok(()) } else { options.without_low_water() }))?;
         let socket = connect_peers::<K>(cx)?;
         let low_water = match options.low_water {
-            Some(mark) => LowWater::of(mark, &slots),
-            None if is_tcp => LowWater::for_sender(cx, &socket, &slots)?,
-            None => LowWater::NONE,
+            Some(bytes) => cx.agree(LowWater::chosen(bytes, &socket, &slots))?,
+            // A buffer that the user chose can be so small that the ends of the connection would take turns.
+            None if is_tcp && options.socket.buffer.is_none() => LowWater::by_default(cx, &socket, &slots)?,
+            None => None,
         };
         let [outgoing, incoming] = [(); 2].map(|()| Buffer::touched(slots.total()));
         Ok(StreamLink {
@@ -273,7 +283,7 @@ impl<K: SocketKind> Link for StreamLink<K> {
         self.receive_all(self.message(0))
     }
 
-    // The calls of a window are system calls, beside which one more call of a function takes no time.
+    // These methods make many system calls. Inlined, each pattern would have a copy of them.
     #[inline(never)]
     fn push(&mut self) -> Result<()> {
         for slot in 0..self.slots.count {
@@ -284,15 +294,19 @@ impl<K: SocketKind> Link for StreamLink<K> {
 
     #[inline(never)]
     fn pull(&mut self) -> Result<()> {
-        let LowWater { mark, messages } = self.low_water;
-        // The end of a window can have fewer bytes than the mark, and would never wake the receiver.
-        for (mark, slots) in [(mark, 0..messages), (1, messages..self.slots.count)] {
-            if messages > 0 {
-                self.set_low_water(mark)?;
+        let mut received = 0;
+        if let Some(LowWater { bytes, messages }) = self.low_water {
+            set_low_water(&self.socket, bytes)?;
+            while received < messages {
+                self.receive_all(self.message(received))?;
+                received += 1;
             }
-            for slot in slots {
-                self.receive_all(self.message(slot))?;
-            }
+            // The last bytes of a window can be fewer than the mark, and would never wake the receiver.
+            set_low_water(&self.socket, 1)?;
+        }
+        while received < self.slots.count {
+            self.receive_all(self.message(received))?;
+            received += 1;
         }
         Ok(())
     }
@@ -418,16 +432,22 @@ mod low_water_tests {
     use super::*;
 
     #[test]
-    fn the_rest_of_a_window_is_at_least_the_mark() {
-        let messages = |mark, bytes, count| LowWater::of(mark, &Slots::new(bytes, count)).messages;
-        assert_eq!(messages(128 << 10, 64 << 10, 64), 62);
-        assert_eq!(messages(128 << 10, 100_000, 64), 62);
-        assert_eq!(messages(128 << 10, 1 << 20, 64), 63);
-        assert_eq!(messages(128 << 10, 4 << 10, 64), 32);
-        for (mark, bytes, count) in
-            [(128 << 10, 4 << 10, 63), (1, 1 << 20, 64), (1 << 30, 8, 64), (64, 64, 1)]
-        {
-            assert_eq!(messages(mark, bytes, count), 0, "{mark} {bytes} {count}");
+    fn the_rest_of_a_window_has_at_least_the_bytes_of_the_mark() {
+        let messages = |mark, bytes, count| {
+            LowWater::new(mark, &Slots::new(bytes, count)).map(|low_water| low_water.messages)
+        };
+        assert_eq!(messages(128 << 10, 64 << 10, 64), Some(62));
+        assert_eq!(messages(128 << 10, 100_000, 64), Some(62));
+        assert_eq!(messages(128 << 10, 1 << 20, 64), Some(63));
+        assert_eq!(messages(128 << 10, 4 << 10, 64), Some(32));
+        for (mark, bytes, count) in [(128 << 10, 4 << 10, 63), (1, 1 << 20, 64), (1 << 30, 8, 64), (64, 64, 1)] {
+            assert_eq!(messages(mark, bytes, count), None, "{mark} {bytes} {count}");
         }
+    }
+
+    #[test]
+    fn versions_of_bbr_are_known() {
+        assert!(["bbr", "bbr2", "bbr3"].into_iter().all(is_bbr));
+        assert!(!["cubic", "reno", "dctcp", ""].into_iter().any(is_bbr));
     }
 }

@@ -78,6 +78,12 @@ pub(super) fn connection(socket: impl AsFd) -> Result<Option<ConnectionCounters>
     }))
 }
 
+/// Returns how many bytes wake a receiver that waits.
+pub(super) fn low_water(socket: impl AsFd) -> Result<u32> {
+    let value = Info::read(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT).map_err(failed)?;
+    Ok(value.number(0).unwrap_or(1))
+}
+
 /// Returns an error if a connection with the protocol MPTCP has become one of TCP.
 pub(super) fn check_mptcp(socket: impl AsFd) -> Result<()> {
     let flags = Info::read(socket, SOL_MPTCP, MPTCP_INFO).ok().and_then(|info| info.number(MPTCP_FLAGS));

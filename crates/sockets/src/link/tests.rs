@@ -170,24 +170,38 @@ fn a_congestion_control_is_refused_by_other_protocols() {
     );
 }
 
-/// The rest of a window is less than the mark, and must wake the receiver all the same.
+fn all_pass(rows: &[Measurement]) {
+    assert!(!rows.is_empty());
+    for row in rows {
+        assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}", row.key);
+    }
+}
+
+/// The rest of a window is less than the mark, and must wake the receiver all the same. The first size is for the default.
 #[test]
 fn windows_arrive_with_every_low_water_mark() {
-    fn arrive<P: Pattern, K: SocketKind>(options: &LinkOptions, plan: &Plan) {
-        for row in measure_over(options.clone(), bench::<P, StreamLink<K>>(), plan, 0).rows {
-            assert_eq!((&row.outcome, &row.check), (&Outcome::Ok, &Check::Passed), "{}", row.key);
+    let plan = plan(&[9000, 1000, 1], 4, 33);
+    let mut single = plan.clone();
+    single.chosen = single.chosen.with(Buffers::Single);
+    for (low_water, buffer) in
+        [(None, None), (Some(1), None), (Some(1000), None), (Some(100_000), None), (None, Some(4096)), (Some(1000), Some(4096))]
+    {
+        let socket = SocketOptions { buffer, ..SocketOptions::default() };
+        let options = LinkOptions { low_water, socket, ..LinkOptions::default() };
+        for plan in [&plan, &single] {
+            all_pass(&measure_over(options.clone(), bench::<Stream, StreamLink<Tcp>>(), plan, 0).rows);
+            all_pass(&measure_over(options.clone(), bench::<Stream, StreamLink<ZeroCopyTcp>>(), plan, 0).rows);
         }
     }
-    let plan = plan(&[1, 1000, 20_000], 4, 33);
-    for low_water in [None, Some(1), Some(1000), Some(100_000), Some(1 << 29)] {
-        for buffer in [None, Some(4096)] {
-            let socket = SocketOptions { buffer, ..SocketOptions::default() };
-            let options = LinkOptions { low_water, socket, ..LinkOptions::default() };
-            arrive::<Stream, Tcp>(&options, &plan);
-            arrive::<Unidirectional, ZeroCopyTcp>(&options, &plan);
-            arrive::<BiStream, Tcp>(&options, &plan);
-        }
-    }
+}
+
+#[test]
+fn a_low_water_mark_above_the_limit_of_the_host_is_refused() {
+    let socket = SocketOptions { buffer: Some(4096), ..SocketOptions::default() };
+    let options = LinkOptions { low_water: Some(100_000), socket, ..LinkOptions::default() };
+    let rows = measure_over(options, bench::<Stream, StreamLink<Tcp>>(), &plan(&[9000], 4, 33), 0).rows;
+    let Outcome::Skipped(why) = &rows[0].outcome else { panic!("{rows:?}") };
+    assert!(why.contains("limits --rcvlowat to"), "{why}");
 }
 
 #[test]

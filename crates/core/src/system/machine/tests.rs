@@ -49,6 +49,7 @@ fn a_server_is_described() {
         ("/proc/meminfo".into(), "MemTotal:       263856128 kB\nMemFree: 1 kB\n"),
         ("/proc/sys/kernel/osrelease".into(), "6.1.0-1\n"),
         ("/proc/cmdline".into(), "quiet nosmt=off\n"),
+        ("/proc/sys/net/ipv4/tcp_congestion_control".into(), "cubic\n"),
         ("/etc/os-release".into(), "NAME=x\nPRETTY_NAME=\"Debian 12\"\n"),
     ];
     // Two sockets of one core with two threads each.
@@ -74,6 +75,7 @@ fn a_server_is_described() {
         ("memory", "251.6 GiB"),
         ("kernel", "Linux 6.1.0-1"),
         ("kernel_command_line", "quiet nosmt=off"),
+        ("tcp_congestion", "cubic"),
         ("os", "Debian 12"),
         ("virtual_machine", "none"),
     ] {
