@@ -54,7 +54,10 @@ fn facts_in(files: &Files) -> Facts {
         ("virtual_machine", virtual_machine(files)),
         ("container", container(files)),
         ("network", Fact::new(network, "no network interface is up")),
-        ("tcp_congestion", Fact::new(files.read(TCP_CONGESTION), "tcp_congestion_control of the kernel cannot be read")),
+        (
+            "tcp_congestion",
+            Fact::new(files.read(TCP_CONGESTION), "tcp_congestion_control of the kernel cannot be read"),
+        ),
     ];
     let all = all.into_iter().map(|(name, fact)| (name.to_owned(), fact));
     let limit =

@@ -440,7 +440,9 @@ mod low_water_tests {
         assert_eq!(messages(128 << 10, 100_000, 64), Some(62));
         assert_eq!(messages(128 << 10, 1 << 20, 64), Some(63));
         assert_eq!(messages(128 << 10, 4 << 10, 64), Some(32));
-        for (mark, bytes, count) in [(128 << 10, 4 << 10, 63), (1, 1 << 20, 64), (1 << 30, 8, 64), (64, 64, 1)] {
+        for (mark, bytes, count) in
+            [(128 << 10, 4 << 10, 63), (1, 1 << 20, 64), (1 << 30, 8, 64), (64, 64, 1)]
+        {
             assert_eq!(messages(mark, bytes, count), None, "{mark} {bytes} {count}");
         }
     }

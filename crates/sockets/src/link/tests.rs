@@ -24,7 +24,7 @@ use ombx_core::{
         runner,
         session::Memory,
     },
-    result::Outcome,
+    result::{Measurement, Outcome},
     system::clock::Clock,
     team::{BYTES_OF_TURN, Team},
     two_sided::pattern::{
@@ -183,14 +183,21 @@ fn windows_arrive_with_every_low_water_mark() {
     let plan = plan(&[9000, 1000, 1], 4, 33);
     let mut single = plan.clone();
     single.chosen = single.chosen.with(Buffers::Single);
-    for (low_water, buffer) in
-        [(None, None), (Some(1), None), (Some(1000), None), (Some(100_000), None), (None, Some(4096)), (Some(1000), Some(4096))]
-    {
+    for (low_water, buffer) in [
+        (None, None),
+        (Some(1), None),
+        (Some(1000), None),
+        (Some(100_000), None),
+        (None, Some(4096)),
+        (Some(1000), Some(4096)),
+    ] {
         let socket = SocketOptions { buffer, ..SocketOptions::default() };
         let options = LinkOptions { low_water, socket, ..LinkOptions::default() };
         for plan in [&plan, &single] {
             all_pass(&measure_over(options.clone(), bench::<Stream, StreamLink<Tcp>>(), plan, 0).rows);
-            all_pass(&measure_over(options.clone(), bench::<Stream, StreamLink<ZeroCopyTcp>>(), plan, 0).rows);
+            all_pass(
+                &measure_over(options.clone(), bench::<Stream, StreamLink<ZeroCopyTcp>>(), plan, 0).rows,
+            );
         }
     }
 }
