@@ -43,9 +43,6 @@ const CALLS: &[&str] = &["send", "recv"];
 /// Options of stream sockets.
 const SOCKET_OPTIONS: &[&Parameter] = &[&SOCKET_BUFFER, &CONGESTION, &DSCP];
 
-/// Options of stream sockets that carry windows of messages.
-const WINDOWS: &[&Parameter] = &[&LOW_WATER];
-
 #[track_caller]
 const fn entry(
     name: &'static str,
@@ -76,15 +73,16 @@ ombx_core::inventory::submit! {
         "window of messages over sockets, acknowledged once",
         Metric::Bandwidth,
         method(
-            "a window of blocking sends on rank 0, recv until each message is complete on rank 1, where under BBR 128 KiB wake a receiver \
-             that waits (SO_RCVLOWAT), and one acknowledgement of one byte or datagram after the last; with --streams each stream has its share of \
-             the window, its acknowledgement and a thread on both ranks, and a sample is from the first start of a thread to the last end",
+            "a window of blocking sends on rank 0, recv until each message is complete on rank 1, where with BBR 128 KiB wake a receiver that \
+             waits (SO_RCVLOWAT), and one acknowledgement of one byte or datagram after the last; with --streams each stream has its \
+             share of the window, its acknowledgement and a thread on both ranks, and a sample is from the first start of a thread to \
+             the last end",
             "iperf3 and iperf3 -P, whose messages share a single buffer, whose receiver is woken by any byte, and which wait for no \
              acknowledgement",
         ),
         by_transport::<Stream>,
     ).iterates(&["send", "recv", "setsockopt"], "W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check)
-        .with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER, Direction::PARAMETER]).with(WINDOWS)
+        .with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER, Direction::PARAMETER]).with(&[&LOW_WATER])
 }
 ombx_core::inventory::submit! {
     entry(
@@ -98,7 +96,7 @@ ombx_core::inventory::submit! {
             "iperf3 --bidir -P N, which waits for no acknowledgement",
         ),
         by_transport::<BiStream>,
-    ).iterates(&["send", "recv", "poll", "setsockopt"], "2 W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check).with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER]).with(WINDOWS)
+    ).iterates(&["send", "recv", "poll", "setsockopt"], "2 W S / t").streaming().with(&[Streams::PARAMETER]).made_of(|_, _| 1, link::check).with(&[Transport::PARAMETER, IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER, Buffers::PARAMETER]).with(&[&LOW_WATER])
 }
 ombx_core::inventory::submit! {
     entry(

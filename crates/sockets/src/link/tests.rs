@@ -177,7 +177,8 @@ fn all_pass(rows: &[Measurement]) {
     }
 }
 
-/// The rest of a window is less than the mark, and must wake the receiver all the same. The first size is for the default.
+/// The rest of a window is less than the mark, and must wake the receiver all the same. The first size has
+/// the default mark, if this host has BBR.
 #[test]
 fn windows_arrive_with_every_low_water_mark() {
     let plan = plan(&[9000, 1000, 1], 4, 33);

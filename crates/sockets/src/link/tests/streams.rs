@@ -19,7 +19,7 @@ fn divided<P: Pattern, L: Link + Send + 'static>(streams: u32, plan: &Plan) -> M
 }
 
 fn every_window_arrives<K: SocketKind>() {
-    // The largest exceeds the socket buffers and has a low-water mark. Eight messages are not divided evenly by three.
+    // The largest exceeds the socket buffers. Eight messages are not divided evenly by three.
     let plan = plan(&[1, 1000, 3 << 20], 4, 8);
     for streams in [1, 3, 8] {
         for memory in [
