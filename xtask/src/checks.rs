@@ -14,10 +14,10 @@ const PUBLISHED: &str = "crates/";
 const TESTS_OF_CRATES: [&str; 6] = ["claims", "figures", "legs", "page", "rendering", "result_format"];
 /// Installation of cargo-deny.
 const DENY: &str = "cargo install --locked cargo-deny";
-/// Time of each fuzz target in a night.
-const FUZZ_TIME: &str = "3m";
-/// Time of random jobs with faults in a night.
-const SOAK_TIME: &str = "1h";
+/// Time of each fuzz target.
+const FUZZ_TIME: &str = "35s";
+/// Time of random jobs with faults, with each MPI.
+const SOAK_TIME: &str = "4m";
 
 /// When a check runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +157,7 @@ pub(crate) const CHECKS: &[Check] = &[
                 return vec![binaries];
             }
             let mut command = delegate::run("ombx-libraries");
+            command.args(run.share.iter().flat_map(|share| ["--share".to_owned(), share.to_string()]));
             command.current_dir(&run.workspace.root).env("CARGO_TARGET_DIR", &run.workspace.target);
             vec![binaries, Step::run("libraries", &mut command)]
         },
@@ -252,6 +253,9 @@ fn delegated(run: &Run, what: &str, package: &str, words: &[&str]) -> Vec<Step> 
         command.args(words).args(["--mpi", mpi.flavour.key()]).current_dir(&run.workspace.root);
         if let Some(seed) = run.seed.filter(|_| words.contains(&"--soak")) {
             command.args(["--seed", &seed.to_string()]);
+        }
+        if let Some(share) = run.share {
+            command.args(["--share", &share.to_string()]);
         }
         command.env("CARGO_TARGET_DIR", &run.workspace.target);
         Step::run(format!("{what} with {}", mpi.name()), &mut command)

@@ -12,6 +12,7 @@ mod package;
 mod picture;
 mod repository;
 mod setup;
+mod slices;
 mod source;
 mod test;
 mod tidy;
@@ -21,7 +22,6 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use ombx_toolchain::exit_code;
 
-use checks::Tier;
 use delegate::Arguments as Passed;
 
 /// Developer commands of ombx. Rust and a C linker are enough to start any of them.
@@ -49,12 +49,12 @@ enum Task {
     Test(test::Options),
     /// Run every check that a change must pass: lints, documentation, tests with every MPI; at most 25 minutes on 2 cores
     #[command(after_help = "Examples:\n  cargo xtask ci\n  cargo xtask ci format tidy clippy")]
-    Ci(test::Options),
+    Ci(test::OfChange),
     /// Run what takes too long for each change: matrices of options, hosts, faults, fuzzing, packages, with a new seed
     #[command(
         after_help = "Examples:\n  cargo xtask nightly\n  cargo xtask nightly hosts browser\n  cargo xtask nightly matrices --seed 42"
     )]
-    Nightly(test::Options),
+    Nightly(test::OfNight),
     Tidy(tidy::Options),
     Count(count::Options),
     Picture(picture::Options),
@@ -88,9 +88,9 @@ fn main() -> ExitCode {
     exit_code(match Arguments::parse().task {
         Task::Setup(options) => setup::main(&options),
         Task::Demo(options) => demo::main(&options),
-        Task::Test(options) => test::main(&options, &[Tier::Test]),
-        Task::Ci(options) => test::main(&options, &[Tier::Test, Tier::Change]),
-        Task::Nightly(options) => test::main(&options, &[Tier::Nightly]),
+        Task::Test(options) => test::main(&options),
+        Task::Ci(options) => test::of_change(&options),
+        Task::Nightly(options) => test::of_night(&options),
         Task::Tidy(options) => tidy::main(&options),
         Task::Count(options) => count::main(&options),
         Task::Picture(options) => picture::main(&options),

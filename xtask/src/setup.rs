@@ -125,12 +125,18 @@ pub(crate) fn ensure_tools(need: Need, yes: bool) -> Result<()> {
 
 /// Finds the programs of a need of tests. The error says which are missing.
 fn tools(need: Need) -> std::result::Result<PathBuf, String> {
-    let program = |name: &str| Places::here().program(name).ok_or_else(|| format!("no {name} on PATH"));
+    let places = Places::here();
+    // The first program stands for all.
+    let programs = |names: &[&str]| {
+        let found = |name: &&str| places.program(name).ok_or_else(|| format!("no {name} on PATH"));
+        let mut paths = names.iter().map(found).collect::<std::result::Result<Vec<_>, _>>()?;
+        Ok(paths.swap_remove(0))
+    };
     match need {
-        Need::Browser => program("chromium"),
-        Need::Packaging => program("promtool"),
-        Need::Load => program("stress-ng"),
-        Need::Valgrind => program("valgrind"),
+        Need::Browser => programs(&["chromium"]),
+        Need::Packaging => programs(&["promtool", "prometheus", "prometheus-node-exporter", "python3"]),
+        Need::Load => programs(&["stress-ng"]),
+        Need::Valgrind => programs(&["valgrind"]),
         Need::Testbed => {
             match &testbed::missing(&[&testbed::PROGRAMS[..], &testbed::OF_TESTS].concat())[..] {
                 [] => Ok(PathBuf::from("all programs are installed")),

@@ -7,14 +7,15 @@ use std::{
 };
 
 use ombx_toolchain::{
-    Failure, Flavour, Mpi, Outcome, Places, Result, Step, Summary, Tally, Which, Workspace, cannot_run,
-    cargo, failed_if, release,
+    Failure, Flavour, Mpi, Outcome, Places, Result, Share, Step, Summary, Tally, Which, Workspace,
+    cannot_run, cargo, failed_if, output, release,
 };
 
 use crate::{
     checks::{CHECKS, Check, Tier},
     package::Need,
     setup::{self, Facts},
+    slices::{self, Part, SLICES},
 };
 
 /// Seed of tests with random inputs. Without it, tests use one that never changes.
@@ -42,27 +43,106 @@ pub(crate) struct Options {
     /// Run the tests beside `stress-ng --cpu 4`
     #[arg(long)]
     under_load: bool,
-    /// Seed of random inputs [default: always the same; a new one in `cargo xtask nightly`]
+    /// Seed of random inputs [default: always the same; a new one in each slice of `cargo xtask nightly`]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Run one of several parts of the named checks: of their tests, cases or libraries, for example 2/3
+    #[arg(long, value_name = "PART/PARTS", requires = "checks")]
+    share: Option<Share>,
     /// Parts of the names of tests to run
     #[arg(last = true, value_name = "TESTS")]
     filter: Vec<String>,
 }
 
+/// Options of `cargo xtask ci`.
+#[derive(clap::Args)]
+pub(crate) struct OfChange {
+    #[command(flatten)]
+    options: Options,
+    /// Leave out the slice of the nightly checks
+    #[arg(long)]
+    no_slice: bool,
+}
+
+/// Options of `cargo xtask nightly`.
+#[derive(clap::Args)]
+pub(crate) struct OfNight {
+    #[command(flatten)]
+    options: Options,
+    /// Print the slices with their numbers and usual times, and run none
+    #[arg(long)]
+    slices: bool,
+    /// Run one slice
+    #[arg(long, value_name = "K", conflicts_with_all = ["checks", "slices"], value_parser = clap::value_parser!(u64).range(1..=SLICES.len() as u64))]
+    slice: Option<u64>,
+}
+
+/// Checks that run one after another with one seed.
+struct Group {
+    /// Line above the checks of a slice.
+    title: Option<String>,
+    parts: Vec<Part>,
+    seed: Option<u64>,
+}
+
 impl Options {
-    /// Returns whether a check has a name that was given or, without names, one of these tiers.
-    fn chooses(&self, check: &Check, tiers: &[Tier]) -> bool {
-        if self.checks.is_empty() {
-            tiers.contains(&check.tier)
-        } else {
-            self.checks.iter().any(|name| name == check.name)
+    /// Returns the checks that were named, or else those of these tiers.
+    fn group(&self, tiers: &[Tier]) -> Group {
+        let chosen = |check: &&Check| match &self.checks[..] {
+            [] => tiers.contains(&check.tier),
+            names => names.iter().any(|name| name == check.name),
+        };
+        let parts =
+            CHECKS.iter().filter(chosen).map(|check| Part { share: self.share, ..Part::whole(check.name) });
+        Group { title: None, parts: parts.collect(), seed: self.seed }
+    }
+
+    /// Returns a slice of the nightly checks, with a seed of its own.
+    fn slice(&self, number: usize, why: &str) -> Group {
+        let slice = &SLICES[number - 1];
+        let title = format!("slice {number} of {}{why}: {slice}", SLICES.len());
+        Group {
+            title: Some(title),
+            parts: slice.parts.to_vec(),
+            seed: self.seed.or_else(|| Some(new_seed())),
         }
     }
 }
 
-/// Runs the named checks, or all checks of these tiers, also after a failure.
-pub(crate) fn main(options: &Options, tiers: &[Tier]) -> Result<ExitCode> {
+/// `cargo xtask test`: the checks of a new user.
+pub(crate) fn main(options: &Options) -> Result<ExitCode> {
+    run(options, vec![options.group(&[Tier::Test])], Tier::Test)
+}
+
+/// `cargo xtask ci`: the checks of a change, then the slice of its commit.
+pub(crate) fn of_change(of: &OfChange) -> Result<ExitCode> {
+    let mut groups = vec![of.options.group(&[Tier::Test, Tier::Change])];
+    if of.options.checks.is_empty() && !of.no_slice {
+        let commits = slices::commits(&Workspace::read()?)?;
+        groups.push(of.options.slice(slices::of_commit(commits), &format!(", for commit {commits}")));
+    }
+    run(&of.options, groups, Tier::Change)
+}
+
+/// `cargo xtask nightly`: named checks, one slice, or all slices.
+pub(crate) fn of_night(of: &OfNight) -> Result<ExitCode> {
+    if of.slices {
+        print!("{}", slices::listed());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let groups = match of.slice {
+        Some(number) => vec![of.options.slice(number as usize, "")],
+        None if !of.options.checks.is_empty() => {
+            let group = of.options.group(&[]);
+            vec![Group { seed: group.seed.or_else(|| Some(new_seed())), ..group }]
+        }
+        None => (1..=SLICES.len()).map(|number| of.options.slice(number, "")).collect(),
+    };
+    run(&of.options, groups, Tier::Nightly)
+}
+
+/// Runs checks, also after a failure.
+fn run(options: &Options, groups: Vec<Group>, tier: Tier) -> Result<ExitCode> {
     if let Some(wrong) = options.checks.iter().find(|name| CHECKS.iter().all(|check| check.name != **name)) {
         return Err(Failure::Usage(format!("there is no check {wrong}; cargo xtask test --list prints all")));
     }
@@ -72,39 +152,58 @@ pub(crate) fn main(options: &Options, tiers: &[Tier]) -> Result<ExitCode> {
             .for_each(|check| println!("{:14} {:8} {}", check.name, check.tier.command(), check.about));
         return Ok(ExitCode::SUCCESS);
     }
-    let is_nightly = tiers.contains(&Tier::Nightly);
-    let only_first = tiers == [Tier::Test] && options.mpi.is_none();
+    let only_first = tier == Tier::Test && options.mpi.is_none();
     let facts = facts(options.mpi, options.yes, only_first)?;
     let mut mpis = facts.mpis();
     if only_first {
         mpis.truncate(1);
     }
-    let run = Run {
+    let mut run = Run {
         workspace: Workspace::read()?,
-        mpis,
+        mpis: mpis.clone(),
         yes: options.yes,
-        seed: options.seed.or_else(|| is_nightly.then(new_seed)),
+        seed: options.seed,
+        share: None,
         repeat: options.repeat,
         filter: options.filter.clone(),
         built: RefCell::default(),
     };
-    if let Some(seed) = run.seed {
-        println!("{SEED}={seed}");
-    }
-    let chosen: Vec<&Check> = CHECKS.iter().filter(|check| options.chooses(check, tiers)).collect();
     // Builds finish before the load starts, and before the tests, so that a test never waits for a compiler.
-    let mut done: Vec<(&Check, Step)> = Vec::new();
+    let mut done: Vec<Done> = Vec::new();
     let mut load = None;
-    for check in &chosen {
-        if options.under_load && load.is_none() && check.starts_jobs {
-            run.mpis.iter().flat_map(|mpi| run.build(mpi)).try_for_each(|step| step.built())?;
-            load = Some(Load::start(options.yes)?);
+    for group in &groups {
+        if let Some(title) = &group.title {
+            println!("\n== {title}");
         }
-        done.extend((check.run)(&run).into_iter().map(|step| (*check, step)));
+        if let Some(seed) = group.seed {
+            println!("{SEED}={seed}");
+        }
+        for part in &group.parts {
+            let check = part.check();
+            (run.seed, run.share) = (group.seed, part.share);
+            run.mpis = mpis.iter().filter(|mpi| part.has(mpi.flavour)).cloned().collect();
+            if options.under_load && load.is_none() && check.starts_jobs {
+                mpis.iter().flat_map(|mpi| run.build(mpi)).try_for_each(|step| step.built())?;
+                load = Some(Load::start(options.yes)?);
+            }
+            let steps = (check.run)(&run);
+            done.extend(steps.into_iter().map(|step| Done { part: *part, seed: group.seed, step }));
+        }
     }
     drop(load);
-    let left_out = CHECKS.iter().filter(|check| options.checks.is_empty() && !options.chooses(check, tiers));
-    Ok(run.report(&done, &left_out.collect::<Vec<_>>(), &facts, only_first))
+    run.mpis = mpis;
+    let ran =
+        |check: &Check| groups.iter().flat_map(|group| &group.parts).any(|part| part.check == check.name);
+    let left_out: Vec<&Check> =
+        CHECKS.iter().filter(|check| options.checks.is_empty() && !ran(check)).collect();
+    Ok(run.report(&done, &left_out, &facts, only_first))
+}
+
+/// A step, and what it belongs to.
+struct Done {
+    part: Part,
+    seed: Option<u64>,
+    step: Step,
 }
 
 /// Returns the MPIs that can be used here, after the setup that was asked for.
@@ -160,6 +259,8 @@ pub(crate) struct Run {
     pub(crate) mpis: Vec<Mpi>,
     pub(crate) yes: bool,
     pub(crate) seed: Option<u64>,
+    /// Part of the tests, cases or libraries of a check.
+    pub(crate) share: Option<Share>,
     repeat: u32,
     filter: Vec<String>,
     /// MPIs with which everything is built.
@@ -209,14 +310,25 @@ impl Run {
         if steps.iter().any(Step::failed) {
             return steps;
         }
+        let command = || {
+            let mut command = self.command(mpi, &["test", "--no-fail-fast"]);
+            command.args(release::TESTED).args(words).args(&self.filter);
+            command
+        };
+        let names = match self.share.map(|share| tests_of(share, &mut command())).transpose() {
+            Ok(names) => names,
+            Err(failure) => return vec![Step::timed(what, || Err(failure))],
+        };
         for number in 1..=self.repeat {
             let name = if self.repeat > 1 {
                 format!("{what}, {number} of {}", self.repeat)
             } else {
                 what.to_owned()
             };
-            let mut command = self.command(mpi, &["test", "--no-fail-fast"]);
-            command.args(release::TESTED).args(words).args(&self.filter);
+            let mut command = command();
+            if let Some(names) = &names {
+                command.arg("--exact").args(names);
+            }
             steps.push(Step::count(name, &mut command));
         }
         steps
@@ -248,18 +360,12 @@ impl Run {
     }
 
     /// Prints the summary, what was left out, the counts alone on a line, and what failed.
-    fn report(
-        &self,
-        done: &[(&Check, Step)],
-        left_out: &[&Check],
-        facts: &Facts,
-        only_first: bool,
-    ) -> ExitCode {
+    fn report(&self, done: &[Done], left_out: &[&Check], facts: &Facts, only_first: bool) -> ExitCode {
         // A step that failed and counts no tests is one failure.
-        let uncounted = done.iter().filter(|(_, step)| step.failed() && step.tally.failed == 0).count();
+        let uncounted = done.iter().filter(|done| done.step.failed() && done.step.tally.failed == 0).count();
         let mut tally = Tally { failed: uncounted as u64, ..Tally::default() };
-        done.iter().for_each(|(_, step)| tally += step.tally);
-        let steps: Vec<Step> = done.iter().map(|(_, step)| step.clone()).collect();
+        done.iter().for_each(|done| tally += done.step.tally);
+        let steps: Vec<Step> = done.iter().map(|done| done.step.clone()).collect();
         println!("\n{}", Summary(&steps));
         for tier in [Tier::Test, Tier::Change, Tier::Nightly] {
             let names: Vec<&str> =
@@ -280,11 +386,8 @@ impl Run {
                 tally.skipped
             );
         }
-        let failed: Vec<String> = done
-            .iter()
-            .filter(|(_, step)| step.failed())
-            .map(|(check, step)| self.again(check, step))
-            .collect();
+        let failed: Vec<String> =
+            done.iter().filter(|done| done.step.failed()).map(|done| self.again(done)).collect();
         println!("{tally}");
         if !failed.is_empty() {
             println!("failed: {}", failed.join("; "));
@@ -293,16 +396,27 @@ impl Run {
     }
 
     /// Returns the shortest command that repeats a failed step.
-    fn again(&self, check: &Check, step: &Step) -> String {
-        let seed = self.seed.map_or_else(String::new, |seed| format!(" --seed {seed}"));
+    fn again(&self, Done { part, seed, step }: &Done) -> String {
+        let seed = seed.map_or_else(String::new, |seed| format!(" --seed {seed}"));
         let mpi = self.mpis.iter().find(|mpi| step.what.contains(&mpi.name()));
         let mpi = mpi.map_or_else(String::new, |mpi| format!(" --mpi {}", mpi.flavour.key()));
-        let tests = match &step.failed_tests[..] {
-            [] => String::new(),
-            tests => format!(" -- {}", tests.join(" ")),
+        let (share, tests) = match &step.failed_tests[..] {
+            [] => (part.share.map_or_else(String::new, |share| format!(" --share {share}")), String::new()),
+            tests => (String::new(), format!(" -- {}", tests.join(" "))),
         };
-        format!("cargo xtask test {}{mpi}{seed}{tests}", check.name)
+        format!("cargo xtask test {}{mpi}{share}{seed}{tests}", part.check)
     }
+}
+
+/// Returns the names of the tests of a share, among those that a test command selects.
+fn tests_of(share: Share, command: &mut Command) -> Result<Vec<String>> {
+    let listed = output(command.args(["--list", "--format", "terse"]))?;
+    let names = listed.lines().filter_map(|line| Some(line.strip_suffix(": test")?.to_owned()));
+    let names = share.select(names.collect(), None);
+    if names.is_empty() {
+        return Err(Failure::Missing(format!("share {share} has no test")));
+    }
+    Ok(names)
 }
 
 #[cfg(test)]
@@ -327,6 +441,7 @@ mod tests {
             mpis: vec![mpi()],
             yes: false,
             seed: Some(7),
+            share: None,
             repeat: 1,
             filter: Vec::new(),
             built: RefCell::default(),
@@ -348,9 +463,10 @@ mod tests {
 
     #[test]
     fn a_failure_is_repeated_by_its_shortest_command() {
-        let check = CHECKS.iter().find(|check| check.name == "ranks").unwrap();
-        let mut step = Step::skipped("ranks with MPICH 4", "no need");
-        step.failed_tests = vec!["a::b".into()];
-        assert_eq!(a_run().again(check, &step), "cargo xtask test ranks --mpi mpich --seed 7 -- a::b");
+        let part = Part { share: Some(Share::new(1, 2)), ..Part::whole("ranks") };
+        let mut done = Done { part, seed: Some(7), step: Step::skipped("ranks with MPICH 4", "no need") };
+        assert_eq!(a_run().again(&done), "cargo xtask test ranks --mpi mpich --share 1/2 --seed 7");
+        done.step.failed_tests = vec!["a::b".into()];
+        assert_eq!(a_run().again(&done), "cargo xtask test ranks --mpi mpich --seed 7 -- a::b");
     }
 }

@@ -14,7 +14,7 @@ use ombx_core::system::environment;
 use serde_json::Value;
 
 use ombx_toolchain::{
-    Failure, Result, Step, Workspace, cargo, emptied, evidence, exit_code, machine, release,
+    Failure, Result, Step, Workspace, cargo, emptied, evidence, exit_code, machine, output, release,
 };
 
 /// Options of criterion.
@@ -63,9 +63,19 @@ fn run(options: &Options) -> Result<ExitCode> {
         // Removes results of benches that no longer exist.
         emptied(&directory)?;
     }
-    let mut bench = cargo();
-    bench.args(["bench", "-p", "ombx-benches", "--benches", "--"]).args(EFFORT.split(' '));
-    bench.args(&options.filter).current_dir(&workspace.root).env("CARGO_TARGET_DIR", &workspace.target);
+    let bench = || {
+        let mut bench = cargo();
+        bench.args(["bench", "-p", "ombx-benches", "--benches", "--"]).args(&options.filter);
+        bench.current_dir(&workspace.root).env("CARGO_TARGET_DIR", &workspace.target);
+        bench
+    };
+    if let Some(filter) = &options.filter
+        && !output(bench().arg("--list"))?.lines().any(|line| line.ends_with(": benchmark"))
+    {
+        return Err(Failure::Usage(format!("no bench has {filter:?} in its name")));
+    }
+    let mut bench = bench();
+    bench.args(EFFORT.split(' '));
     if Step::run("benches", &mut bench).failed() {
         return Ok(ExitCode::FAILURE);
     }

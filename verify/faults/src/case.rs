@@ -9,6 +9,8 @@ use std::{
     time::Duration,
 };
 
+use ombx_toolchain::Share;
+
 use super::{
     run::{Done, Running},
     stage::Stage,
@@ -203,12 +205,6 @@ impl Case {
         Self { gate, ..self }
     }
 
-    /// Sets whether its fault is one of those that every change must pass.
-    pub(crate) fn gated(self, faults: &[&str]) -> Self {
-        let gate = faults.contains(&self.fault.as_str());
-        self.gate(gate)
-    }
-
     /// Returns whether the line of the case contains all words, in any case of letters.
     pub(crate) fn matches(&self, words: &str) -> bool {
         let line = self.to_string().to_lowercase();
@@ -230,6 +226,33 @@ impl Job {
             done: OnceCell::new(),
         }
     }
+}
+
+/// Sets for each case whether its fault is one of those that every change must pass.
+///
+/// # Panics
+/// No case has one of these faults.
+pub(crate) fn gated(cases: impl IntoIterator<Item = Case>, faults: &[&str]) -> Vec<Case> {
+    let gated = |case: Case| {
+        let gate = faults.contains(&case.fault.as_str());
+        case.gate(gate)
+    };
+    let cases: Vec<Case> = cases.into_iter().map(gated).collect();
+    let absent = faults.iter().find(|fault| cases.iter().all(|case| case.fault != **fault));
+    assert_eq!(absent, None, "no case has this fault");
+    cases
+}
+
+/// Returns the cases of one share of the jobs. Cases of the same job stay together.
+pub(crate) fn shared(cases: Vec<Case>, share: Share, seed: Option<u64>) -> Vec<Case> {
+    let mut jobs: Vec<Vec<Case>> = Vec::new();
+    for case in cases {
+        match jobs.last_mut() {
+            Some(job) if Rc::ptr_eq(&job[0].job, &case.job) => job.push(case),
+            _ => jobs.push(vec![case]),
+        }
+    }
+    share.select(jobs, seed).into_iter().flatten().collect()
 }
 
 /// Starts the command through a shell script, in which it is `"$@"`.

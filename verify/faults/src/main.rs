@@ -25,7 +25,7 @@ use signal_hook::{
 
 use case::Case;
 use judge::Verdict;
-use ombx_toolchain::{Failure, Result, Which, Workspace, evidence, exit_code, failed_if, installed};
+use ombx_toolchain::{Failure, Result, Share, Which, Workspace, evidence, exit_code, failed_if, installed};
 use stage::Stage;
 use table::Line;
 
@@ -49,6 +49,9 @@ struct Options {
     /// Run only the cases that every change must pass
     #[arg(long)]
     gate: bool,
+    /// Run one of several parts of the cases, for example 2/3; with --seed, of cases that are dealt at random
+    #[arg(long, value_name = "PART/PARTS")]
+    share: Option<Share>,
     /// Print the cases and run none
     #[arg(long)]
     list: bool,
@@ -56,13 +59,13 @@ struct Options {
     #[arg(long, short)]
     verbose: bool,
     /// Write the summary to docs/EVIDENCE.md and the full table to target/evidence
-    #[arg(long, conflicts_with_all = ["only", "gate", "list"])]
+    #[arg(long, conflicts_with_all = ["only", "gate", "share", "list"])]
     write: bool,
     /// Run random jobs for this time instead, for example: --soak 10m
-    #[arg(long, value_name = "TIME", value_parser = ombx_core::unit::parse_duration, conflicts_with_all = ["gate", "list", "write"])]
+    #[arg(long, value_name = "TIME", value_parser = ombx_core::unit::parse_duration, conflicts_with_all = ["gate", "share", "list", "write"])]
     soak: Option<Duration>,
-    /// Seed of the random jobs [default: a new one each time]
-    #[arg(long, value_name = "N", requires = "soak")]
+    /// Seed of the random jobs [default: a new one each time], or of a share
+    #[arg(long, value_name = "N", conflicts_with = "write")]
     seed: Option<u64>,
     /// Use the existing binary of ombx
     #[arg(long)]
@@ -82,6 +85,12 @@ fn run(options: &Options) -> Result<ExitCode> {
             .iter()
             .map(|mpi| Stage::set(mpi, &workspace, !options.no_build))
             .collect::<Result<_>>()?;
+        if stages.iter().any(|stage| soak::tested(stage, &options.only).is_empty()) {
+            return Err(Failure::Usage(format!(
+                "no available benchmark has {:?} in its name; `ombx list` prints all",
+                options.only
+            )));
+        }
         return Ok(failed_if(soak::run(
             &stages,
             &options.only,
@@ -89,8 +98,8 @@ fn run(options: &Options) -> Result<ExitCode> {
             options.seed.unwrap_or_else(|| fastrand::u64(..)),
         )));
     }
-    let mut lines = Vec::new();
-    let mut versions = Vec::new();
+    let (mut lines, mut versions) = (Vec::new(), Vec::new());
+    let mut listed = 0;
     for mpi in installed(options.mpi)? {
         let stage = Stage { gate: options.gate, ..Stage::set(&mpi, &workspace, !options.no_build)? };
         versions.push(mpi.name());
@@ -98,10 +107,15 @@ fn run(options: &Options) -> Result<ExitCode> {
             .into_iter()
             .filter(|case| case.matches(&options.only) && (case.gate || !options.gate))
             .collect();
+        let chosen = match options.share {
+            Some(share) => case::shared(chosen, share, options.seed),
+            None => chosen,
+        };
         let count = chosen.len();
         for (number, case) in (1..).zip(chosen) {
             if options.list {
                 println!("{}: {case}", mpi.flavour);
+                listed += 1;
                 continue;
             }
             let verdict = case.verdict(&stage, options.verbose);
@@ -111,11 +125,11 @@ fn run(options: &Options) -> Result<ExitCode> {
             lines.push(Line::new(&case, mpi.flavour, verdict));
         }
     }
+    if lines.is_empty() && listed == 0 {
+        return Err(Failure::Usage(format!("no case contains {:?}; --list prints all cases", options.only)));
+    }
     if options.list {
         return Ok(ExitCode::SUCCESS);
-    }
-    if lines.is_empty() {
-        return Err(Failure::Usage(format!("no case contains {:?}; --list prints all cases", options.only)));
     }
     let sums = table::sums(&lines, since.elapsed());
     let full = table::full(&lines);

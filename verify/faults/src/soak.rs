@@ -70,15 +70,19 @@ pub(crate) fn run(stages: &[Stage], only: &str, time: Duration, seed: u64) -> bo
     false
 }
 
+/// Returns the available benchmarks whose names contain `only`.
+pub(crate) fn tested<'a>(stage: &'a Stage, only: &str) -> Vec<&'a Bench> {
+    // Some random options of files, such as --window, exclude others.
+    let is_tested = |bench: &&Bench| {
+        bench.unavailable.is_none() && !bench.name.starts_with("io.") && bench.name.contains(only)
+    };
+    stage.benches.iter().filter(is_tested).collect()
+}
+
 impl Plan {
     /// Returns a random job of a benchmark that is available.
     fn random(rng: &mut Rng, stage: &Stage, only: &str) -> Plan {
-        // Some random options of files, such as --window, exclude others.
-        let is_tested = |bench: &&Bench| {
-            bench.unavailable.is_none() && !bench.name.starts_with("io.") && bench.name.contains(only)
-        };
-        let available = stage.benches.iter().filter(is_tested);
-        let bench = rng.choice(available.collect::<Vec<_>>()).expect("a benchmark that is available");
+        let bench = rng.choice(tested(stage, only)).expect("a benchmark that is available");
         let is_pipeline = bench.name == "sockets.pipeline";
         let over_mpi = !bench.name.starts_with("sockets.");
         let mut options = vec![LIMIT.to_owned()];

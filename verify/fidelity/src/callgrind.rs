@@ -110,7 +110,13 @@ pub(crate) fn count(paired: &Paired, rows: Rows<'_>) -> Result<Vec<(Line, Count)
     command.arg(&paired.program).args(&words).args([":", "-n", "1"]).arg(&paired.program).args(&mut words);
     // The other rank waits most of the time and is not counted.
     command.env("OMPI_MCA_mpi_yield_when_idle", "1");
-    let counted: Vec<Line> = finished(&mut command)?.lines.into_iter().filter(|line| line.counted).collect();
+    let lines = finished(&mut command)?.lines;
+    if rows == Rows::Sample
+        && let Some((absent, _)) = SAMPLE.iter().find(|(row, _)| lines.iter().all(|line| line.row != *row))
+    {
+        return Err(Failure::Missing(format!("the sample names {absent}, and there is no such row")));
+    }
+    let counted: Vec<Line> = lines.into_iter().filter(|line| line.counted).collect();
     let program = paired.program.display().to_string();
     let parts = (1..).map(|number| out.with_extension(number.to_string())).take_while(|path| path.is_file());
     let profiles: Vec<Profile> = parts

@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use ombx_core::{stats::median, unit::Bytes};
 use ombx_toolchain::{
-    Failure, Mpi, Omb, Result, Workspace, compile, evidence, failed_if, installed, output, release, table,
+    Failure, Mpi, Omb, Result, Workspace, compile, evidence, failed_if, installed, named, output, release,
+    table,
 };
 
 use crate::{
@@ -159,8 +160,8 @@ struct Turns {
 /// Compares and prints a table for each MPI. Fails if a ratio of `ombx run` differs from 1 by more than [`GOAL`], its interval included.
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let about = document::circumstances(options.seed);
-    let kinds: Vec<&Kind> =
-        KINDS.iter().chain([&BARRIER]).filter(|kind| kind.run.contains(&options.row)).collect();
+    let all = KINDS.iter().chain([&BARRIER]);
+    let kinds: Vec<&Kind> = named(all, &options.row, "command", |kind| kind.run.to_owned())?;
     let (mut text, mut summary, mut libraries) = (String::new(), String::new(), Vec::new());
     let (mut missed, mut figures) = (0, 0);
     for mpi in installed(options.mpi)? {

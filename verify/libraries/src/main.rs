@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use ombx_toolchain::{
-    Failure, Result, Workspace, cannot_run, evidence, exit_code, failed_if, machine, output, table,
+    Failure, Result, Share, Workspace, cannot_run, evidence, exit_code, failed_if, machine, named, output,
+    table,
 };
 
 /// Where a library comes from.
@@ -82,6 +83,9 @@ struct Options {
     /// Libraries to test, by parts of their names; the others keep the figures of their last run [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
+    /// Test one of several parts of the libraries, for example 2/3
+    #[arg(long, value_name = "PART/PARTS", conflicts_with_all = ["only", "write"])]
+    share: Option<Share>,
     /// Renew the section of docs/EVIDENCE.md
     #[arg(long)]
     write: bool,
@@ -107,11 +111,18 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     // Processes are found by the path of their program.
     let tree = fs::canonicalize(&tree).map_err(Failure::file(&tree))?;
+    for part in &options.only {
+        named(&LIBRARIES, part, "library", |library| library.name.to_owned())?;
+    }
+    let of_share: Vec<&Library> = match options.share {
+        Some(share) => share.select(LIBRARIES.iter().collect(), None),
+        None => LIBRARIES.iter().collect(),
+    };
     let machine = machine::now();
     let work = workspace.target.join("libraries");
     fs::create_dir_all(&work).map_err(Failure::file(&work))?;
     let mut lines = Vec::new();
-    for library in &LIBRARIES {
+    for library in of_share {
         let kept = work.join(format!("{}.json", library.key()));
         if !options.only.is_empty() && !options.only.iter().any(|part| library.name.contains(part)) {
             let text = fs::read_to_string(&kept).unwrap_or_default();

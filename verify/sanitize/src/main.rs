@@ -20,11 +20,13 @@ const ERROR_CODE: &str = "--error-exitcode=99";
 const SUPPRESSIONS: &str = "verify/sanitize/src/mpi.supp";
 /// Suppressions of Open MPI, below its prefix.
 const OPEN_MPI_SUPPRESSIONS: &str = "share/openmpi/openmpi-valgrind.supp";
-/// Tests of ombx-sockets that run unsafe code. Those of `memory` are left out: rustix reads the vDSO, which valgrind moves, and a
-/// spinning thread starves others under valgrind.
-const OF_SOCKETS: [&str; 2] = ["shared::", "link::tests::a_"];
+/// Tests of ombx-sockets that run unsafe code, by parts of their names: each part selects tests. Those of `memory` are left out:
+/// rustix reads the vDSO, which valgrind moves, and a spinning thread starves others under valgrind.
+const OF_SOCKETS: [&str; 2] = ["shared_memory::", "link::tests::a_"];
 /// Tests of ombx-core that run unsafe code and need no clock.
-const OF_CORE: &str = "driver_information::";
+const OF_CORE: [&str; 1] = ["driver_information::"];
+/// All tests of ombx-mpi: those that start no ranks.
+const OF_MPI: [&str; 1] = ["::"];
 /// Benchmarks that together run every file of ombx-mpi with unsafe code.
 const BENCHMARKS: &str = "p2p.latency p2p.bw p2p.latency_persistent rma.put_bw rma.cas_latency \
                           collective.allreduce collective.iallgather collective.bcast_acked";
@@ -71,15 +73,16 @@ impl Memcheck<'_> {
         let name = |what: &str| format!("{}: {what}", self.mpi.flavour);
         let mut steps = Vec::new();
         if first {
-            let tests = self.test("ombx-core", "ombx_core")?;
-            steps.push(Step::run("ombx-core", self.under_valgrind().arg(tests).arg(OF_CORE)));
-            let tests = self.test("ombx-sockets", "ombx_sockets")?;
-            steps.push(Step::run("ombx-sockets", self.under_valgrind().arg(tests).args(OF_SOCKETS)));
+            steps.extend(self.unit_tests("ombx-core", &OF_CORE)?);
+            steps.extend(self.unit_tests("ombx-sockets", &OF_SOCKETS)?);
         }
-        let tests = self.test("ombx-mpi", "ombx_mpi")?;
-        steps.push(Step::run(name("ombx-mpi"), self.under_valgrind().arg(tests).arg("--test-threads=1")));
+        steps.extend(self.unit_tests("ombx-mpi", &OF_MPI)?);
         let harness = self.test("ombx-tests", "rank_harness")?;
-        for test in self.tests_on_two_ranks(&harness)? {
+        let on_two = self.tests_on_two_ranks(&harness)?;
+        if on_two.is_empty() {
+            return Err(Failure::Missing("no test of the rank harness needs two ranks".into()));
+        }
+        for test in on_two {
             let mut command = self.on_ranks();
             steps.push(Step::run(name(&test), command.arg(&harness).env("OMBX_RANK_TEST", &test)));
         }
@@ -91,6 +94,17 @@ impl Memcheck<'_> {
         run.arg("--allow-skips");
         steps.push(Step::run(name("a run"), &mut run));
         Ok(steps)
+    }
+
+    /// Runs tests of a crate whose names contain these parts, one at a time. A part that selects no test fails.
+    fn unit_tests(&self, package: &str, parts: &[&str]) -> Result<Vec<Step>> {
+        let tests = self.test(package, &package.replace('-', "_"))?;
+        let run = |part: &&str| {
+            let mut command = self.under_valgrind();
+            command.arg(&tests).args([part, "--test-threads=1"]);
+            Step::count(format!("{}: {package}, {part}", self.mpi.flavour), &mut command)
+        };
+        Ok(parts.iter().map(run).collect())
     }
 
     fn valgrind_words(&self) -> Vec<String> {

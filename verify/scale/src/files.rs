@@ -22,7 +22,7 @@ use ombx_results::{
     file::{self, Record, RunOutcome},
     verdict::{BENCH, LinkSweep},
 };
-use ombx_toolchain::{Failure, Result, cannot_run};
+use ombx_toolchain::{Failure, Result, cannot_run, named};
 
 use crate::{
     job::peak_bytes,
@@ -122,7 +122,7 @@ pub(crate) fn measure(
         task("compare of links", &["compare", &links, &links], of_links),
     ];
     let mut all = Vec::new();
-    for task in tasks.iter().filter(|task| only.is_none_or(|only| task.what.contains(only))) {
+    for task in named(&tasks, only.unwrap_or(""), "command", |task| task.what.clone())? {
         if task.what.ends_with("cold") {
             let index = Path::new(&dated).join(".ombx-index");
             fs::remove_file(&index)

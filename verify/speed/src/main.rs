@@ -9,7 +9,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Parser as _;
 
-use ombx_toolchain::{Result, Which, Workspace, evidence, exit_code, failed_if, installed, machine};
+use ombx_toolchain::{Result, Which, Workspace, evidence, exit_code, failed_if, installed, machine, named};
 use start::{Program, Start};
 use sweep::{SUITE, SWEEPS, Swept};
 
@@ -61,6 +61,7 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<ExitCode> {
+    let chosen = named(&SWEEPS, &options.bench, "benchmark", |sweep| sweep.words[0].to_owned())?;
     let workspace = Workspace::read()?;
     let machine = machine::now();
     let (mut programs, mut starts) = (Vec::new(), Vec::new());
@@ -71,14 +72,13 @@ fn run(options: &Options) -> Result<ExitCode> {
         starts.push(Start::measure(&program, options.times, cold)?);
         programs.push(program);
     }
-    let chosen = || SWEEPS.iter().filter(|sweep| sweep.words[0].contains(&options.bench));
     let mut swept: Vec<Swept> = Vec::new();
     for program in &programs {
-        swept.extend(chosen().map(|sweep| Swept::new(program.mpi.flavour, sweep)));
+        swept.extend(chosen.iter().map(|sweep| Swept::new(program.mpi.flavour, sweep)));
     }
     for turn in 1..=options.times {
         for (at, swept) in swept.iter_mut().enumerate() {
-            let program = &programs[at / chosen().count()];
+            let program = &programs[at / chosen.len()];
             let taken = swept.sweep.measure(program)?;
             let beside =
                 swept.sweep.omb.map_or_else(String::new, |beside| format!(" beside {}", beside.command()));

@@ -17,6 +17,8 @@ use crate::{
 
 /// Time within which the standard error of an ended command arrives.
 const LAST_ERRORS: Duration = Duration::from_secs(5);
+/// Reason of a test command that ran no test.
+const NOTHING: &str = "no test was selected";
 
 /// Outcome of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,11 +80,12 @@ impl Step {
         })
     }
 
-    /// Runs a test command: echoes its output, adds up its `test result:` lines, and counts tests that report a skip.
+    /// Runs a test command: echoes its output, adds up its `test result:` lines, and counts tests that report a skip. A command that
+    /// runs no test fails: its filter selects nothing.
     pub fn count(what: impl Into<String>, command: &mut Command) -> Self {
         let (mut tally, mut skipped) = (Tally::default(), Skipped::default());
         let mut failed_tests = Vec::new();
-        let step = Self::timed(what, || {
+        let mut step = Self::timed(what, || {
             println!("   $ {}", shown(command));
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = command.spawn().map_err(|source| cannot_run(command, source))?;
@@ -106,11 +109,19 @@ impl Step {
             }
             Ok(ended)
         });
+        if !step.failed() && tally == Tally::default() {
+            println!("-- {}: failed, {NOTHING}", step.what);
+            step.outcome = Outcome::Failed(NOTHING.into());
+        }
         // A command that failed without a failed test, for example a compiler error, counts as one failure.
         if step.failed() && tally.failed == 0 {
             tally.failed = 1;
         }
-        Self { tally: skipped.moved_in(tally), failed_tests, ..step }
+        let tally = skipped.moved_in(tally);
+        if !step.failed() && tally.passed == 0 {
+            step.outcome = Outcome::Skipped("every test was skipped".into());
+        }
+        Self { tally, failed_tests, ..step }
     }
 
     /// Returns whether the step failed.
@@ -196,9 +207,24 @@ mod tests {
     }
 
     #[test]
+    fn a_command_whose_tests_are_all_skipped_did_not_pass() {
+        let line = "test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out";
+        let step = Step::count("t", &mut shell(&format!("echo '{line}'; echo 'a::b: skipped: no root' >&2")));
+        assert_eq!(step.outcome, Outcome::Skipped("every test was skipped".into()));
+    }
+
+    #[test]
     fn a_failure_without_a_failed_test_counts_once() {
         let step = Step::count("t", &mut shell("exit 101"));
         assert!(step.failed());
+        assert_eq!(step.tally.failed, 1);
+    }
+
+    #[test]
+    fn a_command_that_selects_no_test_fails() {
+        let line = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out";
+        let step = Step::count("t", &mut shell(&format!("echo '{line}'")));
+        assert_eq!(step.outcome, Outcome::Failed(NOTHING.into()));
         assert_eq!(step.tally.failed, 1);
     }
 

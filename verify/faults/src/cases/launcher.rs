@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 use rustix::process::Signal;
 
 use crate::{
-    case::{Case, Place, shell},
+    case::{Case, Place, gated, shell},
     run::Running,
     stage::Stage,
 };
@@ -182,7 +182,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
                 .skip_if(skip),
         );
     }
-    cases.into_iter().map(|case| case.gated(&GATE)).collect()
+    gated(cases, &GATE)
 }
 
 fn harmed(fault: &str, code: i32, act: impl Fn(&mut Running<'_>) + 'static) -> Case {

@@ -5,7 +5,7 @@ use std::{path::Path, process::Command};
 use rustix::process::Signal;
 
 use crate::{
-    case::{Case, Place, shell},
+    case::{Case, Place, gated, shell},
     stage::{Stage, preloaded},
 };
 
@@ -110,7 +110,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             !done.stderr.contains("the kernel killed")
         }),
     ];
-    limited.into_iter().chain(processes).chain(threads).chain(memory).map(|case| case.gated(&GATE)).collect()
+    gated(limited.into_iter().chain(processes).chain(threads).chain(memory), &GATE)
 }
 
 /// Returns why no control group can be made here that limits memory; `None` if one can.

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::Command};
 
 use crate::{
-    case::{Case, Place},
+    case::{Case, Place, gated},
     run::Done,
     stage::{Stage, preloaded},
 };
@@ -161,7 +161,7 @@ pub(crate) fn cases(_: &Stage) -> Vec<Case> {
             );
         }
     }
-    cases.into_iter().map(|case| case.gated(&GATE)).collect()
+    gated(cases, &GATE)
 }
 
 fn output_case(fault: &str, words: &str, code: i32) -> Case {

@@ -16,7 +16,8 @@ use ombx_core::{
     benchmark::Figure, measure::engine::Phases, result::Measurement, stats::median, system::clock::Since,
 };
 use ombx_toolchain::{
-    Failure, Places, Result, Workspace, evidence, failed_if, installed, output, release, succeeds, table,
+    Failure, Places, Result, Workspace, evidence, failed_if, installed, named, output, release, succeeds,
+    table,
 };
 
 use super::tools::{Running, SERVER_STARTS, bytes_per_us, first_row, json, mean, port, unreadable};
@@ -375,6 +376,8 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let token = workspace.target.join(format!("line-rate-{}.token", std::process::id()));
     let programs = Programs { ombx, iperf3, token };
     let about = document::circumstances(options.seed);
+    let is_known = |test: &&Test| help.contains("--gsro") || !test.iperf3.contains("--gsro");
+    let tests = named(TESTS.iter().filter(is_known), &options.row, "test", |test| test.name.to_owned())?;
     let mut seed = options.seed;
     let affinity = affinity();
     let mut all = Vec::new();
@@ -388,8 +391,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
                 continue;
             }
         };
-        let is_known = |test: &&Test| help.contains("--gsro") || !test.iperf3.contains("--gsro");
-        for test in TESTS.iter().filter(is_known).filter(|test| test.name.contains(&options.row)) {
+        for test in &tests {
             print!("   {name}, {}:", test.name);
             let mut turns: Vec<[Figures; 4]> = Vec::new();
             for _ in 0..options.launches {
