@@ -2,7 +2,7 @@
 
 use std::{env, path::Path, process::Command};
 
-use ombx_toolchain::{Mpi, Outcome, Step, cargo, counts, succeeds};
+use ombx_toolchain::{Mpi, Outcome, Result, Step, cannot_run, cargo, counts, succeeds};
 
 use crate::{delegate, package::Need, setup, test::Run, tidy};
 
@@ -18,6 +18,9 @@ const DENY: &str = "cargo install --locked cargo-deny";
 const FUZZ_TIME: &str = "35s";
 /// Time of random jobs with faults, with each MPI.
 const SOAK_TIME: &str = "4m";
+
+/// Trials of `packaging/try-all`, in the order in which they are dealt into shares: packages are built for several of them.
+const TRIALS: [&str; 5] = ["packages", "wheel", "easybuild", "container", "debian"];
 
 /// When a check runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +107,7 @@ pub(crate) const CHECKS: &[Check] = &[
     jobs("sockets", Tier::Test, "ranks without MPI", |run| run.tests("sockets", &["--test", "sockets"])),
     jobs("report", Tier::Change, "pages and figures", |run| run.tests("report", &["--test", "report"])),
     jobs("rank_harness", Tier::Change, "the library on ranks", |run| run.tests_with_each("rank_harness")),
+    jobs("selection", Tier::Change, "choices by name that select nothing are refused", selection),
     jobs("faults", Tier::Change, "the faults that every change must pass", faults),
     check("examples", Tier::Change, "programs in the documentation of the crates", |run| {
         run.unit_tests("examples", &["--doc"])
@@ -163,8 +167,9 @@ pub(crate) const CHECKS: &[Check] = &[
         },
     ),
     check("published", Tier::Nightly, "packages, container, recipes, tried as users do", |run| {
+        let trials = run.share.map_or(TRIALS.to_vec(), |share| share.select(TRIALS.to_vec(), None));
         let script = run.workspace.root.join("packaging/try-all");
-        vec![Step::run("published", Command::new(script).current_dir(&run.workspace.root))]
+        vec![Step::run("published", Command::new(script).args(trials).current_dir(&run.workspace.root))]
     }),
 ];
 
@@ -220,6 +225,67 @@ fn packages(run: &Run) -> Vec<Step> {
         }
     }
     vec![Step::run("packages", &mut command)]
+}
+
+/// Name that no check, test, case, suite or benchmark has.
+const NO_NAME: &str = "no-such-name";
+/// Programs of `verify/`, with options that choose by name.
+const CHOICES: [&str; 9] = [
+    "ombx-faults --no-build --only",
+    "ombx-faults --no-build --gate --only",
+    "ombx-faults --no-build --soak 1s --only",
+    "ombx-fidelity --outside --row",
+    "ombx-speed",
+    "ombx-coverage --model",
+    "ombx-coverage invocations",
+    "ombx-libraries --only",
+    "ombx-fuzzing",
+];
+/// Commands of xtask that choose by name. Those of tests have a harness each.
+const OWN_CHOICES: [&str; 5] =
+    ["test", "nightly", "test ranks --", "test rank_harness --", "test ranks --share 1/2 --"];
+/// Commands of ombx that choose by name.
+const CHOICES_OF_USERS: [&str; 3] = ["run", "list", "help"];
+
+/// Chooses by a name that does not exist, wherever checks are chosen by name. Each command must fail and say the name.
+fn selection(run: &Run) -> Vec<Step> {
+    let Some(mpi) = run.mpis.first() else { return Vec::new() };
+    let mut steps = run.build(mpi);
+    if steps.iter().any(Step::failed) {
+        return steps;
+    }
+    let mut refused = |mut command: Command, words: &str| {
+        command.args(words.split_whitespace()).arg(NO_NAME).current_dir(&run.workspace.root);
+        let what = format!(
+            "{} {words} {NO_NAME}",
+            Path::new(command.get_program()).file_name().unwrap_or_default().display()
+        );
+        steps.push(Step::timed(what, || refuses(&mut command)));
+    };
+    for line in CHOICES {
+        let (program, words) = line.split_once(' ').unwrap_or((line, ""));
+        refused(run.program(mpi, program), words);
+    }
+    for words in OWN_CHOICES {
+        refused(Command::new(env::current_exe().unwrap_or_else(|_| "xtask".into())), words);
+    }
+    for words in CHOICES_OF_USERS {
+        refused(run.program(mpi, "ombx"), words);
+    }
+    steps
+}
+
+/// Returns whether a command fails with a sentence about [`NO_NAME`], and without a panic.
+fn refuses(command: &mut Command) -> Result<Outcome> {
+    let done = command.output().map_err(|source| cannot_run(command, source))?;
+    let text = [done.stdout, done.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let is_refused = !done.status.success() && text.contains(NO_NAME) && !text.contains("panicked");
+    Ok(if is_refused {
+        Outcome::Passed
+    } else {
+        Outcome::Failed(format!("{}: {}", done.status, text.trim()))
+    })
 }
 
 fn faults(run: &Run) -> Vec<Step> {

@@ -37,13 +37,26 @@ pub(crate) struct Options {
     /// Write only the wheel and the archive of binaries, from the files of the work tree
     #[arg(long, conflicts_with = "mpi")]
     portable: bool,
+    /// Write only a part
+    #[arg(long, value_enum, conflicts_with = "portable")]
+    only: Option<Only>,
+}
+
+/// Part of what is published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Only {
+    /// The source archive.
+    Sources,
+    /// The source archive, the packages and the bill of materials.
+    Packages,
 }
 
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     if options.portable {
         return portable::main();
     }
-    let absent = TOOLS.iter().filter(|(command, _)| !succeeds(cargo().args([command, "--version"])));
+    let needed = if options.only == Some(Only::Sources) { &[][..] } else { &TOOLS };
+    let absent = needed.iter().filter(|(command, _)| !succeeds(cargo().args([command, "--version"])));
     let absent: Vec<&str> = absent.map(|(_, name)| *name).collect();
     if !absent.is_empty() {
         let names = absent.join(" ");
@@ -61,6 +74,10 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     }
 
     let archive = source::archive(&workspace.root, &work.join("packing"), &published, &release)?;
+    if options.only == Some(Only::Sources) {
+        println!("{}", archive.display());
+        return Ok(ExitCode::SUCCESS);
+    }
     // The packages come from the archive alone: a file that it lacks is missing here too.
     let root = source::unpack(&archive, &work.join("build"), &release)?;
     let sources = Sources::vendored(&root, &work.join("install"), &work.join("cargo"));
@@ -75,7 +92,9 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     packages.debian()?;
     packages.rpm()?;
     packages.bill_of_materials()?;
-    portable::write(&sources, &work.join("portable"), &published, &release.version)?;
+    if options.only.is_none() {
+        portable::write(&sources, &work.join("portable"), &published, &release.version)?;
+    }
     sums(&published)?;
     println!("\n{}", published.display());
     print!("{}", output(std::process::Command::new("ls").arg("-lh").current_dir(&published))?);

@@ -96,6 +96,9 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<ExitCode> {
+    for part in &options.only {
+        named(&LIBRARIES, part, "library", |library| library.name.to_owned())?;
+    }
     let workspace = Workspace::read()?;
     let built = || {
         let name = format!("ombx-{}-linux-{ARCH}", env!("CARGO_PKG_VERSION"));
@@ -111,9 +114,6 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     // Processes are found by the path of their program.
     let tree = fs::canonicalize(&tree).map_err(Failure::file(&tree))?;
-    for part in &options.only {
-        named(&LIBRARIES, part, "library", |library| library.name.to_owned())?;
-    }
     let of_share: Vec<&Library> = match options.share {
         Some(share) => share.select(LIBRARIES.iter().collect(), None),
         None => LIBRARIES.iter().collect(),

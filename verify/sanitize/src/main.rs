@@ -16,6 +16,8 @@ use ombx_toolchain::{
 
 /// Option for the exit code of an error.
 const ERROR_CODE: &str = "--error-exitcode=99";
+/// Most threads at a time. A session of sockets with 70 ranks has more than the 500 that valgrind allows.
+const THREADS: &str = "--max-threads=2000";
 /// Suppressions of errors in libraries.
 const SUPPRESSIONS: &str = "verify/sanitize/src/mpi.supp";
 /// Suppressions of Open MPI, below its prefix.
@@ -108,7 +110,8 @@ impl Memcheck<'_> {
     }
 
     fn valgrind_words(&self) -> Vec<String> {
-        let mut words = vec![self.valgrind.display().to_string(), "--quiet".into(), ERROR_CODE.into()];
+        let mut words =
+            vec![self.valgrind.display().to_string(), "--quiet".into(), ERROR_CODE.into(), THREADS.into()];
         let mut suppressions = vec![self.workspace.root.join(SUPPRESSIONS)];
         let prefix = self.mpi.mpicc.parent().and_then(Path::parent).unwrap_or(Path::new("/usr"));
         suppressions.extend(Some(prefix.join(OPEN_MPI_SUPPRESSIONS)).filter(|file| file.is_file()));
