@@ -2,9 +2,9 @@
 
 use std::{env, path::Path, process::Command};
 
-use ombx_toolchain::{Mpi, Outcome, Result, Step, cannot_run, cargo, counts, succeeds};
+use ombx_toolchain::{Mpi, Outcome, Result, Share, Step, cannot_run, cargo, counts, succeeds};
 
-use crate::{delegate, package::Need, setup, test::Run, tidy};
+use crate::{delegate, package::Need, setup, slices, test::Run, tidy};
 
 /// Oldest Rust with which ombx compiles: `rust-version` of the workspace.
 const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -44,6 +44,12 @@ impl Tier {
     }
 }
 
+/// Environment variables.
+pub(crate) type Variables = &'static [(&'static str, &'static str)];
+
+/// Open MPI without its search for fabrics, which takes half of the time in which it starts. The nightly checks let it search.
+const ON_ONE_HOST: Variables = &[("OMPI_MCA_pml", "ob1"), ("OMPI_MCA_btl", "self,vader")];
+
 /// Check with a name, which each of the three commands accepts.
 pub(crate) struct Check {
     pub(crate) name: &'static str,
@@ -51,15 +57,21 @@ pub(crate) struct Check {
     pub(crate) about: &'static str,
     /// Whether it starts ranks or other processes that measure.
     pub(crate) starts_jobs: bool,
+    /// Variables of its commands.
+    pub(crate) variables: Variables,
     pub(crate) run: fn(&Run) -> Vec<Step>,
 }
 
 const fn check(name: &'static str, tier: Tier, about: &'static str, run: fn(&Run) -> Vec<Step>) -> Check {
-    Check { name, tier, about, starts_jobs: false, run }
+    Check { name, tier, about, starts_jobs: false, variables: &[], run }
 }
 
 const fn jobs(name: &'static str, tier: Tier, about: &'static str, run: fn(&Run) -> Vec<Step>) -> Check {
     Check { starts_jobs: true, ..check(name, tier, about, run) }
+}
+
+const fn on_one_host(check: Check) -> Check {
+    Check { variables: ON_ONE_HOST, ..check }
 }
 
 /// All checks, in the order in which they run.
@@ -98,17 +110,24 @@ pub(crate) const CHECKS: &[Check] = &[
     jobs("cli", Tier::Test, "the command line, files and terminals", |run| {
         run.tests("cli", &["--test", "cli"])
     }),
-    jobs(
+    on_one_host(jobs(
         "ranks",
         Tier::Test,
         "every benchmark once, a flipped byte of each data flow, ends of jobs",
         |run| run.tests_with_each("ranks"),
-    ),
+    )),
     jobs("sockets", Tier::Test, "ranks without MPI", |run| run.tests("sockets", &["--test", "sockets"])),
     jobs("report", Tier::Change, "pages and figures", |run| run.tests("report", &["--test", "report"])),
-    jobs("rank_harness", Tier::Change, "the library on ranks", |run| run.tests_with_each("rank_harness")),
+    on_one_host(jobs("rank_harness", Tier::Change, "the library on ranks", |run| {
+        run.tests_with_each("rank_harness")
+    })),
     jobs("selection", Tier::Change, "choices by name that select nothing are refused", selection),
-    jobs("faults", Tier::Change, "the faults that every change must pass", faults),
+    on_one_host(jobs(
+        "faults",
+        Tier::Change,
+        "a third of the faults that matter most, drawn by the number of commits",
+        faults,
+    )),
     check("examples", Tier::Change, "programs in the documentation of the crates", |run| {
         run.unit_tests("examples", &["--doc"])
     }),
@@ -288,6 +307,9 @@ fn refuses(command: &mut Command) -> Result<Outcome> {
     })
 }
 
+/// Part of the gate of faults that a change passes.
+const SAMPLE: Share = Share::new(1, 3);
+
 fn faults(run: &Run) -> Vec<Step> {
     run.mpis.iter().flat_map(|mpi| faults_with(run, mpi)).collect()
 }
@@ -300,6 +322,13 @@ fn faults_with(run: &Run, mpi: &Mpi) -> Vec<Step> {
     }
     let mut faults = run.program(&run.mpis[0], "ombx-faults");
     faults.args(["--gate", "--no-build", "--mpi", mpi.flavour.key()]);
+    let seed = run.seed.map_or_else(|| slices::commits(&run.workspace), Ok);
+    match seed {
+        Ok(seed) => {
+            faults.args(["--share", &run.share.unwrap_or(SAMPLE).to_string(), "--seed", &seed.to_string()])
+        }
+        Err(failure) => return vec![Step::timed("faults", || Err(failure))],
+    };
     steps.push(Step::run(format!("faults with {}", mpi.name()), &mut faults));
     steps
 }

@@ -12,7 +12,7 @@ use ombx_toolchain::{
 };
 
 use crate::{
-    checks::{CHECKS, Check, Tier},
+    checks::{CHECKS, Check, Tier, Variables},
     package::Need,
     setup::{self, Facts},
     slices::{self, Part, SLICES},
@@ -164,6 +164,8 @@ fn run(options: &Options, groups: Vec<Group>, tier: Tier) -> Result<ExitCode> {
         yes: options.yes,
         seed: options.seed,
         share: None,
+        variables: &[],
+        first: mpis.first().map(|mpi| mpi.flavour),
         repeat: options.repeat,
         filter: options.filter.clone(),
         built: RefCell::default(),
@@ -180,7 +182,7 @@ fn run(options: &Options, groups: Vec<Group>, tier: Tier) -> Result<ExitCode> {
         }
         for part in &group.parts {
             let check = part.check();
-            (run.seed, run.share) = (group.seed, part.share);
+            (run.seed, run.share, run.variables) = (group.seed, part.share, check.variables);
             run.mpis = mpis.iter().filter(|mpi| part.has(mpi.flavour)).cloned().collect();
             if options.under_load && load.is_none() && check.starts_jobs {
                 mpis.iter().flat_map(|mpi| run.build(mpi)).try_for_each(|step| step.built())?;
@@ -261,6 +263,10 @@ pub(crate) struct Run {
     pub(crate) seed: Option<u64>,
     /// Part of the tests, cases or libraries of a check.
     pub(crate) share: Option<Share>,
+    /// Variables of the commands of a check.
+    pub(crate) variables: Variables,
+    /// MPI with which everything is built, as opposed to what links the MPI.
+    first: Option<Flavour>,
     repeat: u32,
     filter: Vec<String>,
     /// MPIs with which everything is built.
@@ -274,7 +280,7 @@ impl Run {
         if self.built.borrow().contains(&mpi.flavour) {
             return Vec::new();
         }
-        let targets = if self.mpis.first() == Some(mpi) { release::ALL } else { release::OF_EACH_MPI };
+        let targets = if self.first == Some(mpi.flavour) { release::ALL } else { release::OF_EACH_MPI };
         let build = || release::built_for_tests(mpi, &self.workspace, targets).map(|_| Outcome::Passed);
         let step = Step::timed(format!("build with {}", mpi.name()), build);
         if !step.failed() {
@@ -340,6 +346,7 @@ impl Run {
         command.args(words).current_dir(&self.workspace.root);
         mpi.build_with(&mut command, &self.workspace.target);
         mpi.launch_with(&mut command);
+        command.envs(self.variables.iter().copied());
         command.env("OMBX_BIN", mpi.target(&self.workspace.target).join("debug/ombx"));
         if let Some(seed) = self.seed {
             command.env(SEED, seed.to_string());
@@ -355,7 +362,7 @@ impl Run {
         // Programs of `verify/` find the workspace by the manifest of the running program.
         let mut command = Command::new(mpi.target(&self.workspace.target).join("debug").join(name));
         command.stdin(Stdio::null()).current_dir(&self.workspace.root);
-        command.env("CARGO_TARGET_DIR", &self.workspace.target);
+        command.env("CARGO_TARGET_DIR", &self.workspace.target).envs(self.variables.iter().copied());
         command
     }
 
@@ -442,6 +449,8 @@ mod tests {
             yes: false,
             seed: Some(7),
             share: None,
+            variables: &[],
+            first: Some(Flavour::Mpich),
             repeat: 1,
             filter: Vec::new(),
             built: RefCell::default(),

@@ -1,7 +1,9 @@
 //! Tests of starting MPI as a session, and of more ranks than cores.
 
+use std::{fs, os::unix::fs::PermissionsExt as _};
+
 use ombx_tests::{
-    Job,
+    Files, Job,
     kept::{Kept, measured},
     results,
 };
@@ -68,4 +70,17 @@ fn idle_ranks_are_counted_in_a_notice() {
             assert_eq!(notice.short, format!("{} idle", ranks - 2));
         }
     }
+}
+
+/// The time in which hosts must answer is 30 s.
+#[test]
+fn a_host_that_starts_no_rank_is_named_with_the_words_of_the_remote_shell() {
+    let files = Files::default();
+    let script = "#!/bin/sh\ncase \"$*\" in *kernel/hostname*) echo other; exit;; esac\necho this host is frozen >&2\nexec sleep 300\n";
+    let path = files.write("ssh", script);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+    let job = Job::ombx("run p2p.latency -n 2 --hosts localhost,n07 --timeout 80s --ssh").arg(path);
+    let done = job.run().expect(6);
+    assert!(done.sentence().starts_with("no rank on n07 after 30 s: this host is frozen"), "{done}");
+    done.leaves_nothing();
 }
