@@ -166,7 +166,9 @@ pub(crate) const CHECKS: &[Check] = &[
         vec![Step::run("fuzz", delegate::run("ombx-fuzzing").args(["--time", FUZZ_TIME, "--yes"]))]
     }),
     check("sanitize", Tier::Nightly, "unsafe code under valgrind", |run| {
-        with_tools(run, Need::Valgrind, || delegated(run, "sanitize", "ombx-sanitize", &[]))
+        with_tools(run, Need::Valgrind, || {
+            vec![Step::run("sanitize", &mut verification(run, "ombx-sanitize"))]
+        })
     }),
     jobs(
         "libraries",
@@ -344,18 +346,27 @@ fn with_tools(run: &Run, need: Need, tests: impl Fn() -> Vec<Step>) -> Vec<Step>
 /// Runs a verification program, which builds what it needs.
 fn delegated(run: &Run, what: &str, package: &str, words: &[&str]) -> Vec<Step> {
     let with = |mpi: &Mpi| {
-        let mut command = delegate::run(package);
-        command.args(words).args(["--mpi", mpi.flavour.key()]).current_dir(&run.workspace.root);
+        let mut command = verification(run, package);
+        command.args(words).args(["--mpi", mpi.flavour.key()]);
         if let Some(seed) = run.seed.filter(|_| words.contains(&"--soak")) {
             command.args(["--seed", &seed.to_string()]);
         }
         if let Some(share) = run.share {
             command.args(["--share", &share.to_string()]);
         }
-        command.env("CARGO_TARGET_DIR", &run.workspace.target);
         Step::run(format!("{what} with {}", mpi.name()), &mut command)
     };
     run.mpis.iter().map(with).collect()
+}
+
+/// Returns a command of a verification program: that which was built with the tests, or else one that is built first.
+fn verification(run: &Run, package: &str) -> Command {
+    if let Some(mpi) = run.mpi_of_everything() {
+        return run.program(mpi, package);
+    }
+    let mut command = delegate::run(package);
+    command.current_dir(&run.workspace.root).env("CARGO_TARGET_DIR", &run.workspace.target);
+    command
 }
 
 /// Compares instructions of work on results with the recorded counts, if valgrind can count and the compiler is that of the counts.

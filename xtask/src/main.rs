@@ -47,12 +47,12 @@ enum Task {
         after_help = "Examples:\n  cargo xtask test\n  cargo xtask test ranks --mpi openmpi -- benchmarks::\n  cargo xtask test ranks sockets --repeat 20 --under-load"
     )]
     Test(test::Options),
-    /// Run every check that a change must pass: lints, documentation, tests with every MPI; at most 25 minutes on 2 cores
+    /// Run every check that a change must pass: lints, documentation, tests with every MPI; then one slice of the nightly checks
     #[command(after_help = "Examples:\n  cargo xtask ci\n  cargo xtask ci format tidy clippy")]
     Ci(test::OfChange),
-    /// Run what takes too long for each change: matrices of options, hosts, faults, fuzzing, packages, with a new seed
+    /// Run what takes too long for each change, in slices: matrices of options, hosts, faults, fuzzing, packages, with a new seed
     #[command(
-        after_help = "Examples:\n  cargo xtask nightly\n  cargo xtask nightly hosts browser\n  cargo xtask nightly matrices --seed 42"
+        after_help = "Examples:\n  cargo xtask nightly --slices\n  cargo xtask nightly --slice 3\n  cargo xtask nightly hosts browser\n  cargo xtask nightly matrices --seed 42"
     )]
     Nightly(test::OfNight),
     Tidy(tidy::Options),

@@ -161,6 +161,7 @@ fn run(options: &Options, groups: Vec<Group>, tier: Tier) -> Result<ExitCode> {
     let mut run = Run {
         workspace: Workspace::read()?,
         mpis: mpis.clone(),
+        installed: mpis.clone(),
         yes: options.yes,
         seed: options.seed,
         share: None,
@@ -259,6 +260,8 @@ pub(crate) struct Run {
     pub(crate) workspace: Workspace,
     /// MPIs to test with; tests that no MPI can change use the first.
     pub(crate) mpis: Vec<Mpi>,
+    /// MPIs of this command, also those with which the present check does not test.
+    installed: Vec<Mpi>,
     pub(crate) yes: bool,
     pub(crate) seed: Option<u64>,
     /// Part of the tests, cases or libraries of a check.
@@ -287,6 +290,13 @@ impl Run {
             self.built.borrow_mut().push(mpi.flavour);
         }
         vec![step]
+    }
+
+    /// Returns the MPI with which this command has built everything, verification programs included.
+    pub(crate) fn mpi_of_everything(&self) -> Option<&Mpi> {
+        let is_built =
+            |mpi: &&Mpi| self.first == Some(mpi.flavour) && self.built.borrow().contains(&mpi.flavour);
+        self.installed.iter().find(is_built)
     }
 
     /// Runs tests that start jobs, one at a time, with the first MPI: ranks spin while they wait, so that two jobs on the same cores
@@ -446,6 +456,7 @@ mod tests {
         Run {
             workspace,
             mpis: vec![mpi()],
+            installed: vec![mpi()],
             yes: false,
             seed: Some(7),
             share: None,

@@ -77,9 +77,9 @@ impl Memcheck<'_> {
         if first {
             steps.extend(self.unit_tests("ombx-core", &OF_CORE)?);
             steps.extend(self.unit_tests("ombx-sockets", &OF_SOCKETS)?);
+            steps.extend(self.unit_tests("ombx-mpi", &OF_MPI)?);
         }
-        steps.extend(self.unit_tests("ombx-mpi", &OF_MPI)?);
-        let harness = self.test("ombx-tests", "rank_harness")?;
+        let harness = self.test("rank_harness")?;
         let on_two = self.tests_on_two_ranks(&harness)?;
         if on_two.is_empty() {
             return Err(Failure::Missing("no test of the rank harness needs two ranks".into()));
@@ -100,7 +100,7 @@ impl Memcheck<'_> {
 
     /// Runs tests of a crate whose names contain these parts, one at a time. A part that selects no test fails.
     fn unit_tests(&self, package: &str, parts: &[&str]) -> Result<Vec<Step>> {
-        let tests = self.test(package, &package.replace('-', "_"))?;
+        let tests = self.test(&package.replace('-', "_"))?;
         let run = |part: &&str| {
             let mut command = self.under_valgrind();
             command.arg(&tests).args([part, "--test-threads=1"]);
@@ -139,10 +139,10 @@ impl Memcheck<'_> {
         command
     }
 
-    /// Builds the tests of a package and returns one program.
-    fn test(&self, package: &str, name: &str) -> Result<PathBuf> {
+    /// Builds tests with the selection of packages that every check has, and returns the program of one crate.
+    fn test(&self, name: &str) -> Result<PathBuf> {
         let mut build = cargo();
-        build.args(["test", "--no-run", "-p", package, "--message-format=json"]);
+        build.args(["test", "--no-run", "--message-format=json"]).args(release::TESTED);
         build.current_dir(&self.workspace.root).stderr(Stdio::inherit());
         if name == "rank_harness" {
             build.args(["--test", name]);
@@ -157,7 +157,7 @@ impl Memcheck<'_> {
             is_it.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
         };
         let found = String::from_utf8_lossy(&output.stdout).lines().find_map(program);
-        found.ok_or_else(|| Failure::Missing(format!("the tests of {package} were not built (see above)")))
+        found.ok_or_else(|| Failure::Missing(format!("the tests of {name} were not built (see above)")))
     }
 
     /// Returns the tests of the rank harness that need two ranks and must succeed.
