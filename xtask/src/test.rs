@@ -331,7 +331,7 @@ impl Run {
             command.args(release::TESTED).args(words).args(&self.filter);
             command
         };
-        let names = match self.share.map(|share| tests_of(share, &mut command())).transpose() {
+        let names = match self.share.map(|share| self.tests_of(share, &mut command())).transpose() {
             Ok(names) => names,
             Err(failure) => return vec![Step::timed(what, || Err(failure))],
         };
@@ -412,6 +412,20 @@ impl Run {
         failed_if(!failed.is_empty())
     }
 
+    /// Returns the names of the tests of a share, among those that a test command selects.
+    fn tests_of(&self, share: Share, command: &mut Command) -> Result<Vec<String>> {
+        let listed = output(command.args(["--list", "--format", "terse"]))?;
+        let names = listed.lines().filter_map(|line| Some(line.strip_suffix(": test")?.to_owned()));
+        let names = share.select(names.collect(), None);
+        if names.is_empty() {
+            let filter = self.filter.join(" ");
+            return Err(Failure::Missing(format!(
+                "share {share} of the tests with {filter:?} in their names is empty"
+            )));
+        }
+        Ok(names)
+    }
+
     /// Returns the shortest command that repeats a failed step.
     fn again(&self, Done { part, seed, step }: &Done) -> String {
         let seed = seed.map_or_else(String::new, |seed| format!(" --seed {seed}"));
@@ -423,17 +437,6 @@ impl Run {
         };
         format!("cargo xtask test {}{mpi}{share}{seed}{tests}", part.check)
     }
-}
-
-/// Returns the names of the tests of a share, among those that a test command selects.
-fn tests_of(share: Share, command: &mut Command) -> Result<Vec<String>> {
-    let listed = output(command.args(["--list", "--format", "terse"]))?;
-    let names = listed.lines().filter_map(|line| Some(line.strip_suffix(": test")?.to_owned()));
-    let names = share.select(names.collect(), None);
-    if names.is_empty() {
-        return Err(Failure::Missing(format!("share {share} has no test")));
-    }
-    Ok(names)
 }
 
 #[cfg(test)]
