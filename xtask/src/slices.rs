@@ -92,6 +92,7 @@ pub(crate) const SLICES: &[Slice] = &[
     slice(
         11,
         &[
+            Part::whole("dependencies"),
             Part::whole("advisories"),
             Part::whole("oldest-rust"),
             Part::whole("without-mpi"),
