@@ -18,7 +18,8 @@ pub fn tables(stdout: &str) -> Tables {
         if let Some(benchmark) = line.strip_prefix("# Benchmarking ") {
             name = benchmark.trim().to_owned();
         } else if let Some(number) = line.strip_prefix("# #processes = ") {
-            processes = number.trim().parse().unwrap();
+            // With -map, the order of the processes follows.
+            processes = number.split(';').next().unwrap_or_default().trim().parse().unwrap();
         }
         let fields: Vec<&str> = line.split_whitespace().collect();
         let is_decimal = |field: &&&str| {

@@ -23,7 +23,7 @@ fn each_size_has_a_chart_as_wide_as_the_terminal() {
         let files = Files::default();
         let job = Job::ombx(PROGRAM).args(["-G", "tty"]).directory(files.root());
         let done = job.env("COLUMNS", columns.to_string()).env("LC_ALL", locale).run().expect(0);
-        assert!(done.stdout.starts_with("# OSU MPI Latency Test v7.4"), "{done}");
+        assert!(done.stdout.starts_with("\n# OSU MPI Latency Test v7.4"), "{done}");
         let charts = charts(&done);
         assert_eq!(charts.len(), 2, "{done}");
         for (chart, title) in charts.iter().zip(["latency, 8 bytes", "latency, 16 bytes"]) {

@@ -51,7 +51,7 @@ fn the_broadcast_of_omb_3_subtracts_the_acknowledgement() {
     let (links, files) = (Links::install(), Files::default());
     let out = files.path("r.jsonl");
     let done = links.alone("osu_bcast_ack").args(["-m", "8:16", "-o"]).arg(&out).run().expect(0);
-    assert!(done.stdout.starts_with("# OSU MPI Acknowledged Broadcast Latency Test"), "{done}");
+    assert!(done.stdout.starts_with("\n# OSU MPI Acknowledged Broadcast Latency Test"), "{done}");
     let rows = results::run_of(&out).rows;
     assert_eq!(rows.len(), 2, "{done}");
     for row in rows {
