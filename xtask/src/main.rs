@@ -8,6 +8,7 @@ mod demo;
 mod dist;
 mod install;
 mod libclang;
+mod mutations;
 mod package;
 mod picture;
 mod repository;
@@ -55,6 +56,7 @@ enum Task {
         after_help = "Examples:\n  cargo xtask nightly --slices\n  cargo xtask nightly --slice 3\n  cargo xtask nightly hosts browser\n  cargo xtask nightly matrices --seed 42"
     )]
     Nightly(test::OfNight),
+    Mutations(mutations::Options),
     Tidy(tidy::Options),
     Count(count::Options),
     Picture(picture::Options),
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
         Task::Test(options) => test::main(&options),
         Task::Ci(options) => test::of_change(&options),
         Task::Nightly(options) => test::of_night(&options),
+        Task::Mutations(options) => mutations::main(&options),
         Task::Tidy(options) => tidy::main(&options),
         Task::Count(options) => count::main(&options),
         Task::Picture(options) => picture::main(&options),
