@@ -14,7 +14,7 @@ use ombx_core::{
 };
 use ombx_report::{Report, Timeline, page};
 use ombx_results::{
-    history::{Case, History, INDEX, Selection, Series, Store, write_index},
+    history::{Case, History, INDEX, Selection, Series, Store, newest, write_index},
     render::history::{self as render, Screen},
     verdict::MOST_RANKS,
 };
@@ -69,6 +69,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
     let directory = args.directory.as_path();
     let name = directory.display().to_string();
     let store = read(directory)?;
+    say_large_sweeps(directory, &store);
     if let Some(page) = &args.html {
         check_page(page, "--html", directory, &store)?;
         target::check_path("--html", page)?;
@@ -110,6 +111,17 @@ pub(super) fn read(directory: &Path) -> Result<Store> {
         let text = format!("{refused} in {name} skipped; the first, {first}: {why}");
         stderr_line!("ombx: {}", stderr::printable(&text));
     }
+    if store.results.is_empty() {
+        return Err(Error::usage(format!(
+            "{name} has no result files with measured rows: give a directory with files that ombx run -o wrote (*.jsonl)"
+        )));
+    }
+    Ok(store)
+}
+
+/// Prints how many results are sweeps without a series of each link.
+pub(super) fn say_large_sweeps(directory: &Path, store: &Store) {
+    let name = directory.display();
     let large = store.results.iter().filter(|result| result.is_large_sweep).count();
     if large > 0 {
         let text = format!(
@@ -119,12 +131,15 @@ pub(super) fn read(directory: &Path) -> Result<Store> {
         );
         stderr_line!("ombx: {}", stderr::printable(&text));
     }
-    if store.results.is_empty() {
-        return Err(Error::usage(format!(
-            "{name} has no result files with measured rows: give a directory with files that ombx run -o wrote (*.jsonl)"
-        )));
-    }
-    Ok(store)
+}
+
+/// Returns the files with the newest result of each benchmark on the same hosts, the newest first, and how many files more there are.
+pub(super) fn newest_files(directory: &Path, store: &Store, most: usize) -> (Vec<PathBuf>, usize) {
+    let newest = newest(&store.results, &store.paths).into_iter();
+    let mut files: Vec<PathBuf> = newest.map(|path| directory.join(path)).collect();
+    let more = files.len().saturating_sub(most);
+    files.truncate(most);
+    (files, more)
 }
 
 /// Refuses to replace a result file of the directory by a page.

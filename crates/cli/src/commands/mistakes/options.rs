@@ -114,7 +114,7 @@ fn right(judge: &Judge, command: &str) -> Vec<String> {
         "run" => &["p2p.latency"],
         "show" => &["golden.jsonl"],
         "compare" => &["golden.jsonl", "golden.jsonl"],
-        "history" | "export" => &["."],
+        "history" => &["."],
         "report" => &["golden.jsonl", "--output=page.html"],
         "ab" => &["--a", &program, "--b", &program, "p2p.latency"],
         "osu" => &["osu_latency"],
