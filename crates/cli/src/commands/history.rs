@@ -14,7 +14,7 @@ use ombx_core::{
 };
 use ombx_report::{Report, Timeline, page};
 use ombx_results::{
-    history::{Case, History, INDEX, Selection, Series, Store, newest, write_index},
+    history::{Case, History, Selection, Series, Store, newest},
     render::history::{self as render, Screen},
     verdict::MOST_RANKS,
 };
@@ -97,15 +97,12 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
     Ok(Exit::Regression.code())
 }
 
-/// Reads the directory and updates its index. A directory that cannot be written has no index. Prints how many files were skipped.
+/// Reads the directory. Prints how many files were skipped.
 pub(super) fn read(directory: &Path) -> Result<Store> {
     let name = directory.display();
     let store = Store::open(directory).map_err(|e| {
         Error::usage(format!("cannot read the directory {name}: {e}. Give a directory with result files"))
     })?;
-    if let Some(text) = &store.index {
-        let _ = write_index(directory, text);
-    }
     if let Some((first, why)) = store.refused.first() {
         let refused = counted(store.refused.len(), "file");
         let text = format!("{refused} in {name} skipped; the first, {first}: {why}");
@@ -145,9 +142,7 @@ pub(super) fn newest_files(directory: &Path, store: &Store, most: usize) -> (Vec
 /// Refuses to replace a result file of the directory by a page.
 pub(super) fn check_page(page: &Path, option: &str, directory: &Path, store: &Store) -> Result<()> {
     let files: Vec<PathBuf> = store.paths.iter().map(|path| directory.join(path)).collect();
-    let index = directory.join(INDEX);
-    let others = files.iter().map(|file| (target::READ, file.as_path()));
-    target::check(page, option, others.chain([("the index of the directory", index.as_path())]))
+    target::check(page, option, files.iter().map(|file| (target::READ, file.as_path())))
 }
 
 /// Writes a page as a whole, or prints it.

@@ -96,8 +96,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     if args.provenance {
         return show_provenance(&args.files);
     }
-    let mut earlier =
-        args.against.as_deref().map(|path| result_file::earlier_runs(path, Vec::new())).transpose()?;
+    let mut earlier = args.against.as_deref().map(result_file::earlier_runs).transpose()?;
     let mut cases = Cases::with_percentiles(shown.percentiles.clone());
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut known = KnownRuns::default();
