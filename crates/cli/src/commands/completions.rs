@@ -177,7 +177,7 @@ fn offered(registry: &Registry, parser: &Command, typed: &Typed) -> Command {
     let chosen = choices(registry, typed);
     let empty = typed.words[typed.index].is_empty();
     let benchmarks = benchmarks(registry);
-    let families: Vec<Candidate> = families(registry)
+    let families: Vec<Candidate> = families::names(registry)
         .map(|name| (name.to_owned(), families::about(name).unwrap_or_default().to_owned()))
         .collect();
     let osu: Vec<Candidate> = registry
@@ -302,16 +302,9 @@ fn suites() -> Vec<Candidate> {
     suite::built_in().map(|name| (format!("suite:{name}"), "suite of benchmarks".to_owned())).collect()
 }
 
-fn families(registry: &Registry) -> impl Iterator<Item = &'static str> {
-    registry
-        .all()
-        .chunk_by(|a, b| families::family(a) == families::family(b))
-        .map(|family| families::family(family[0]))
-}
-
 /// Returns the beginnings of all names: there are too many names to show at once.
 fn beginnings(registry: &Registry) -> Vec<Candidate> {
-    let families = families(registry)
+    let families = families::names(registry)
         .map(|name| (format!("{name}."), families::about(name).unwrap_or_default().to_owned()));
     let others = [("osu_", "names of the OSU benchmarks"), ("suite:", "suites of benchmarks")];
     families.chain(others.map(|(name, about)| (name.to_owned(), about.to_owned()))).collect()

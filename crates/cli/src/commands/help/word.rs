@@ -14,8 +14,6 @@ use super::{
 };
 use crate::{commands::list, families, job::lookup};
 
-/// Longest word for which a similar one is searched.
-const LONGEST: usize = 64;
 /// Shortest word that names of benchmarks are searched for.
 const SHORTEST: usize = 2;
 /// Exit codes of signals in the table of all codes, and the last signal of Linux.
@@ -56,25 +54,12 @@ pub(super) fn explained(registry: &Registry, parser: &Command, word: &str, page:
 }
 
 fn unknown(registry: &Registry, parser: &Command, word: &str) -> Error {
-    let near = near(registry, parser, word);
+    let words = words(registry, parser);
+    let near = lookup::similar(word, words.iter().map(String::as_str));
     let near = near.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();
     Error::usage(format!(
         "{word:?} is no command, option, value, benchmark, column, mark or exit code{near} (see ombx help)"
     ))
-}
-
-/// Returns the word with the fewest typing errors, but none instead of a number or a long text.
-fn near(registry: &Registry, parser: &Command, wrong: &str) -> Option<String> {
-    let is_number = wrong.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number || wrong.chars().count() > LONGEST {
-        return None;
-    }
-    let wrong = wrong.to_lowercase();
-    let allowed = (wrong.chars().count() / 4).max(1);
-    let scored = words(registry, parser)
-        .into_iter()
-        .map(|word| (strsim::damerau_levenshtein(&word.to_lowercase(), &wrong), word));
-    scored.min().filter(|(errors, _)| *errors <= allowed).map(|(_, word)| word)
 }
 
 /// Returns every word that is explained.
@@ -113,7 +98,7 @@ fn benchmarks(registry: &Registry, word: &str, page: Page) -> Option<String> {
 /// Returns the benchmarks of a family, or those whose names contain the word, or that make a call of this name.
 fn named_after(registry: &Registry, word: &str, page: Page) -> Option<String> {
     let wanted = word.to_lowercase();
-    let family = families::nearest(registry, &wanted);
+    let family = lookup::similar(word, families::names(registry));
     let is_named = |bench: &&&Benchmark| match family {
         Some(family) => families::family(bench) == family,
         None => wanted.len() >= SHORTEST && bench.name.contains(&wanted),
