@@ -82,9 +82,12 @@ pub(crate) fn asking_shell() -> Option<Shell> {
 /// Prints completions for the words after `--` in the form that the script of the shell reads.
 pub(crate) fn answer(registry: &Registry, parser: &Command, shell: Shell) -> Result<u8> {
     let words = env::args_os().skip_while(|word| word != "--").skip(1);
-    let words: Vec<OsString> = words.map(|word| unquoted(&word.to_string_lossy()).into()).collect();
+    let mut words: Vec<OsString> = words.map(|word| unquoted(&word.to_string_lossy()).into()).collect();
+    if words.is_empty() {
+        words.push(OsString::new());
+    }
     let index = env::var(INDEX).ok().and_then(|index| index.parse().ok());
-    let index = index.unwrap_or(words.len().saturating_sub(1));
+    let index = index.unwrap_or(words.len() - 1);
     let mut offered = offered(registry, parser, &words, index);
     let (directory, mut text) = (env::current_dir().ok(), Vec::new());
     shell

@@ -15,10 +15,12 @@ const FEWEST_LETTERS: usize = 3;
 const LONGEST_NAME: usize = 64;
 
 /// Returns the name that a mistyped one stands for: the shortest that contains it, else the one with the fewest typing errors, at most one in
-/// four letters. Letter case does not count. Fewer than three letters are in too many names, and a long text is no name.
+/// four letters. Letter case does not count. Fewer than three letters are in too many names, numbers have no typing errors, and a long
+/// text is no name.
 pub(crate) fn similar<'n>(wrong: &str, mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let letters = wrong.chars().count();
-    if !(FEWEST_LETTERS..=LONGEST_NAME).contains(&letters) {
+    let is_number = wrong.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number || !(FEWEST_LETTERS..=LONGEST_NAME).contains(&letters) {
         return names.find(|name| *name == wrong);
     }
     let wrong = wrong.to_lowercase();
@@ -74,8 +76,8 @@ fn better(registry: &Registry, wrong: &str) -> Option<String> {
         Some(counterpart) => Some(format!("; {}", counterpart.sentence)),
         None => {
             let of_osu = registry.all().iter().flat_map(|bench| bench.osu_names().map(|osu| osu.name));
-            let names = registry.all().iter().map(|bench| bench.name).chain(of_osu);
-            similar(wrong, names).map(|name| format!("; did you mean {name}?"))
+            let near = similar(wrong, registry.all().iter().map(|bench| bench.name));
+            near.or_else(|| similar(wrong, of_osu)).map(|name| format!("; did you mean {name}?"))
         }
     }
 }
