@@ -6,7 +6,6 @@ mod codegen;
 pub(crate) mod compare;
 mod completions;
 mod doctor;
-mod export;
 mod help;
 mod history;
 pub(crate) mod imb;
@@ -119,10 +118,6 @@ pub(crate) enum Command {
     ///
     /// It tells the case, the day, the factor, and what else changed at that time.
     History(history::HistoryArgs),
-    /// Serve the last results of a directory to Prometheus
-    ///
-    /// It answers GET /metrics by HTTP, on this host only unless --listen says otherwise.
-    Export(export::ExportArgs),
     /// Fit LogGP parameters, and find where the protocol switches
     ///
     /// It needs rows of latency and bandwidth over sizes.
@@ -295,7 +290,6 @@ fn perform(
         Command::Compare(args) => compare::compare(&args),
         Command::Ab(args) => ab::ab(registry, parser, matches, *args, chosen()?),
         Command::History(args) => history::history(&args),
-        Command::Export(args) => export::export(&args),
         Command::Model(args) => model::model(parser, &args),
         Command::Plot(args) => plot::plot(&args),
         Command::Report(args) => report::report(&args),

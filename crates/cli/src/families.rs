@@ -27,12 +27,9 @@ pub(crate) fn family(bench: &Benchmark) -> &'static str {
     bench.name.split('.').next().unwrap_or_default()
 }
 
-/// Returns the family that a word names, perhaps with a typing error: `collectives`.
-pub(crate) fn nearest(registry: &Registry, word: &str) -> Option<&'static str> {
-    let is_near = |family: &&str| {
-        *family == word || word.len() > 3 && word.len() < 32 && strsim::damerau_levenshtein(family, word) == 1
-    };
-    registry.all().iter().map(|bench| family(bench)).find(is_near)
+/// Returns the names of all families.
+pub(crate) fn names(registry: &Registry) -> impl Iterator<Item = &'static str> {
+    registry.all().chunk_by(|a, b| family(a) == family(b)).map(|of_family| family(of_family[0]))
 }
 
 /// Returns what a family measures; `None` for one of another program.

@@ -17,7 +17,6 @@ use ombx_core::{
 use ombx_results::{
     compare::SideResults,
     file::{self, Record, Records, Round, RunWithRows},
-    history,
     runs::{EarlierRuns, KnownRows},
     verdict::{self, LinkSweep},
 };
@@ -271,18 +270,11 @@ const NEWEST: usize = 20;
 /// # Errors
 /// A file that the user names cannot be read, or is no result file.
 pub(super) fn read_earlier_runs(job: &Job) -> Result<Option<EarlierRuns>> {
-    let Work::Benchmarks(parts) = &job.work else { return Ok(None) };
-    if job.launches.is_one() {
+    if !matches!(job.work, Work::Benchmarks(_)) || job.launches.is_one() {
         return Ok(None);
     }
-    // The index of `ombx history` has the files of directories below too.
-    let is_wanted =
-        |bench: &str| parts.iter().flat_map(|part| &part.choices).any(|choice| choice.bench.name == bench);
-    let indexed = |directory: &Path| -> Vec<PathBuf> {
-        history::indexed(directory, is_wanted).into_iter().take(NEWEST).collect()
-    };
     if let Some(path) = &job.against {
-        return earlier_runs(path, indexed(path)).map(Some);
+        return earlier_runs(path).map(Some);
     }
     let mut earlier = EarlierRuns::default();
     let Some(out) = &job.output.file.out else { return Ok(None) };
@@ -293,9 +285,6 @@ pub(super) fn read_earlier_runs(job: &Job) -> Result<Option<EarlierRuns>> {
         std::cmp::Reverse(changed.unwrap_or(SystemTime::UNIX_EPOCH))
     });
     files.truncate(NEWEST);
-    let known = indexed(directory).into_iter().filter(|file| !files.contains(file));
-    files.extend(known.collect::<Vec<_>>());
-    files.truncate(NEWEST);
     // Nobody named these files, which may be of other programs, or gone. Long ones would delay the job.
     for file in files.iter().filter(|file| is_plain(file)) {
         if let Ok(records) = Records::found(file) {
@@ -305,25 +294,22 @@ pub(super) fn read_earlier_runs(job: &Job) -> Result<Option<EarlierRuns>> {
     Ok(Some(earlier))
 }
 
-/// Reads the earlier runs in a file, or in a directory and in these files of directories below it.
+/// Reads the earlier runs in a file, or in the files of a directory.
 ///
 /// # Errors
 /// A file cannot be read, or is no result file.
-pub(crate) fn earlier_runs(path: &Path, below: Vec<PathBuf>) -> Result<EarlierRuns> {
+pub(crate) fn earlier_runs(path: &Path) -> Result<EarlierRuns> {
     if path.is_dir()
         && let Err(why) = fs::read_dir(path)
     {
         return Err(Error::storage(format!("cannot read the directory {}: {why}", path.display())));
     }
     let mut earlier = EarlierRuns::default();
-    let mut files = if path.is_dir() { of_directory(path) } else { Vec::new() };
-    if !path.is_dir() {
+    if path.is_dir() {
+        of_directory(path).iter().try_for_each(|file| add(&mut earlier, file, found_records(file)?))?;
+    } else {
         add(&mut earlier, path, records(path)?)?;
     }
-    let known: Vec<PathBuf> =
-        below.into_iter().filter(|file| !files.contains(file) && is_plain(file)).collect();
-    files.extend(known);
-    files.iter().try_for_each(|file| add(&mut earlier, file, found_records(file)?))?;
     Ok(earlier)
 }
 

@@ -76,7 +76,7 @@ fn open(parser: &Command, pattern: &str) -> Result<Suite> {
     }
     if !name.ends_with(".toml") && !name.contains('/') {
         let names = BUILT_IN.map(|(name, _)| name);
-        let near = nearest(name, names.into_iter());
+        let near = lookup::similar(name, names.into_iter());
         let near = near.map(|near| format!(": did you mean suite:{near}?")).unwrap_or_default();
         return Err(Error::usage(format!(
             "there is no suite {name:?}{near} (built in are {}; a file is given as suite:./my.toml)",
@@ -230,11 +230,6 @@ fn option_keys(parser: &Command) -> impl Iterator<Item = (&str, &Arg)> {
 
 fn option_named<'c>(parser: &'c Command, name: &str) -> Option<&'c Arg> {
     option_keys(parser).find(|(key, _)| *key == name).map(|(_, arg)| arg)
-}
-
-/// Returns the most similar name to a mistyped one, unless more than half of its letters differ.
-pub(crate) fn nearest<'n>(wrong: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    lookup::similar(wrong, names, (wrong.len() / 2).max(2))
 }
 
 /// Returns whether an option holds for the whole job, not for a single entry.

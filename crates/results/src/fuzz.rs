@@ -8,7 +8,7 @@ use crate::{
     compare::{Comparison, Settings, SideResults},
     estimate::Cases,
     file::{self, Record, RunOutcome, RunWithRows},
-    history::{self, Content, DatedResult, History, Index, Selection, Stamp},
+    history::{self, DatedResult, History, Selection},
     plot::Characters,
     render::{
         self, Broadcasts, Csv, Links, LinksCsv, OpenMetrics, OsuTable, Overhead, Paint, Renderer, Table,
@@ -72,14 +72,9 @@ pub fn results(bytes: &[u8]) {
     write!(text, "{}", render::compare::comparison_json(&comparison)).unwrap();
 }
 
-/// Reads arbitrary bytes as an index and as a result of many days. The results must survive the index and all output formats.
+/// Reads arbitrary bytes as a result of many days. The results must survive all output formats.
 fn over_time(bytes: &[u8]) {
-    Index::parse(bytes);
     let Ok(results) = history::read(bytes) else { return };
-    let mut index = Index::default();
-    let stamp = Stamp { length: 1, modified: [2, 3], inode: 4 };
-    index.insert("a.jsonl".into(), stamp, Content::Results(results.clone()));
-    assert_eq!(Index::parse(&index.text()), index);
     let days = (10..20).flat_map(|day| results_of_day(&results, day));
     let history = History::new(days.collect(), Selection::default(), |_| true);
     let mut text = Vec::new();

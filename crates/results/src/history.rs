@@ -4,13 +4,11 @@
 //! |---|---|
 //! | `change_point` | finds the places where the level of a series changes |
 //! | `dated` | what a series needs of a result file |
-//! | `index` | the contents of files that were read before |
-//! | `store` | reads a directory with its index |
+//! | `store` | reads a directory |
 //! | `series` | one series per case with its changes, and changes of several cases at the same time |
 
 mod change_point;
 mod dated;
-mod index;
 mod series;
 mod store;
 
@@ -18,8 +16,7 @@ mod store;
 pub(crate) use self::series::tests::result;
 pub use self::{
     change_point::{CONFIRMED_BY, LEAST_RUNS, change_points, confirmed_changes},
-    dated::{DatedResult, DatedRow, Difference, SharedFacts, read},
-    index::{Content, Index, Stamp},
+    dated::{DatedResult, DatedRow, Difference, read},
     series::{Case, Change, Event, History, Point, Selection, Series, events},
-    store::{INDEX, Store, indexed, newest, write_index},
+    store::{Store, newest},
 };

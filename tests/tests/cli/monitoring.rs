@@ -1,11 +1,9 @@
-//! `ombx export`, and files of `packaging` for monitoring and CI: rules of Prometheus, a dashboard, units of systemd, jobs and an application
+//! Files for Prometheus, and files of `packaging` for monitoring and CI: rules of Prometheus, a dashboard, units of systemd, jobs and an application
 //! of Ramble, judged by their own tools where these are installed.
 
 use std::{
     collections::BTreeSet,
     fs,
-    io::{Read, Write},
-    net::TcpStream,
     path::{Path, PathBuf},
 };
 
@@ -182,67 +180,64 @@ fn the_dashboard_shows_documented_series_and_prometheus_reads_its_expressions() 
     .expect(1);
 }
 
-/// Sends a request and returns the head and the body of the answer.
-fn answer(address: &str, request: &str) -> (String, String) {
-    let mut stream = TcpStream::connect(address).expect("a connection");
-    stream.write_all(request.as_bytes()).expect("a request");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{answer:?}"));
-    (head.to_owned(), body.to_owned())
+/// Line of a crontab in the document, from its command on.
+fn crontab_line() -> &'static str {
+    DOCUMENT.lines().find_map(|line| line.strip_prefix("*/5 * * * * ")).expect("a line of a crontab")
 }
 
 #[test]
-fn the_last_results_of_a_directory_are_served() {
+fn a_timer_writes_the_newest_results_of_a_directory() {
     let files = Files::default();
-    let days = files.path("days");
-    fs::create_dir(&days).unwrap();
+    let [days, collector] = ["days", "collector"].map(|name| files.path(name));
+    for directory in [&days, &collector] {
+        fs::create_dir(directory).unwrap();
+    }
+    let text = |path: &Path| path.display().to_string();
+    let line = crontab_line()
+        .replace("/var/lib/prometheus/node-exporter", &text(&collector))
+        .replace("/var/lib/ombx/days", &text(&days))
+        .replace("ombx show", &format!("{} show", text(&mpi::ombx())));
+    let run = || Job::new("sh").args(["-c", &line]).run();
+    let written = || fs::read_to_string(collector.join("ombx-days.prom")).unwrap_or_default();
     fs::write(days.join("links.jsonl"), results::links()).unwrap();
-    let mut exporter = Job::ombx("export --listen 127.0.0.1:0").arg(&days).start();
-    exporter.until("the exporter listens", |job| job.stderr().contains("/metrics"));
-    let said = exporter.stderr();
-    let address =
-        said.rsplit_once("http://").and_then(|(_, rest)| rest.split_once('/')).expect(&said).0.to_owned();
-    assert!(address.starts_with("127.0.0.1:"), "{said}");
-    let get = |path: &str, header: &str| {
-        answer(&address, &format!("GET {path} HTTP/1.1\r\nHost: a\r\n{header}\r\n"))
-    };
-    let (head, links) = get("/metrics", "");
-    assert!(head.starts_with("HTTP/1.1 200 ") && head.contains("text/plain; version=0.0.4"), "{head}");
-    assert!(head.contains(&format!("Content-Length: {}", links.len())), "{head}");
+    run().expect(0);
+    let links = written();
     assert!(links.contains("ombx_latency_seconds{bench=\"links\"") && links.ends_with("# EOF\n"), "{links}");
-    // A new file is served with the next request.
+    // The next call has new files too, and the newest value of a case that several files have.
     fs::write(days.join("run.jsonl"), GOLDEN).unwrap();
-    let (head, both) = get("/metrics?x=1", "Accept: application/openmetrics-text; version=1.0.0\r\n");
-    assert!(head.contains("Content-Type: application/openmetrics-text"), "{head}");
+    run().expect(0);
+    let both = written();
     assert!(both.contains("key=\"p2p.") && both.contains("ombx_run_timestamp_seconds{"), "{both}");
     assert!(both.len() > links.len() && both.matches("# EOF").count() == 1);
-    assert_eq!(get("/", "").0.split(' ').nth(1), Some("404"));
-    assert_eq!(answer(&address, "POST /metrics HTTP/1.1\r\n\r\n").0.split(' ').nth(1), Some("405"));
-    // A request without an end is closed, and the next client is answered.
-    let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(8 << 10));
-    assert_eq!(answer(&address, &long).0.split(' ').nth(1), Some("400"));
-    let silent = TcpStream::connect(&address).unwrap();
-    assert_eq!(get("/metrics", "").1, both);
-    drop(silent);
-    // What is no result is named once, and the directory stays as it is.
+    fs::write(days.join("a-later-run.jsonl"), GOLDEN.replace("2026-11-22T", "2026-11-23T")).unwrap();
+    run().expect(0);
+    let timestamps = |text: &str| -> Vec<String> {
+        let of_run = |line: &&str| line.starts_with("ombx_run_timestamp_seconds{fabric=\"mpi\",ranks=\"2\"");
+        text.lines().filter(of_run).map(str::to_owned).collect()
+    };
+    let [before, after] = [timestamps(&both), timestamps(&written())];
+    assert!(before.len() == 1 && after.len() == 1 && before < after, "{before:?} {after:?}");
+    let both = written();
+    // What is no result is named, and the rest is shown.
     fs::write(days.join("poem.jsonl"), "no result\n").unwrap();
-    assert_eq!((get("/metrics", "").1, get("/metrics", "").1), (both.clone(), both.clone()));
-    assert_eq!(exporter.stderr().matches("poem.jsonl").count(), 1, "{}", exporter.stderr());
-    assert!(!days.join(".ombx-index").exists());
+    let done = run().expect(0);
+    assert!(done.stderr.contains("poem.jsonl") && written() == both, "{done}");
+    // The file stays if there is nothing to show.
     fs::rename(&days, files.path("elsewhere")).unwrap();
-    let (head, why) = get("/metrics", "");
-    assert!(head.starts_with("HTTP/1.1 500 ") && why.contains("No such file"), "{head}: {why}");
-    exporter.signal(rustix::process::Signal::TERM);
-    exporter.wait();
+    run().expect(7);
+    assert_eq!(written(), both);
     if missing(&["promtool"]).is_empty() {
-        let path = files.write("metrics", &both);
+        let path = collector.join("ombx-days.prom");
         let words = format!("promtool check metrics <'{}'", path.display());
         Job::new("sh").args(["-c", &words]).run().expect(0);
     }
-    Job::ombx("export").arg(files.path("absent")).run().expect(2);
-    let done = Job::ombx("export --listen 9777").arg(files.path("elsewhere")).run().expect(2);
-    assert!(done.stderr.contains("an address and a port"), "{done}");
+    let elsewhere = files.path("elsewhere");
+    for words in ["", "--format csv"] {
+        let done = Job::ombx(&format!("show {words}")).arg(&elsewhere).run().expect(2);
+        assert!(done.sentence().contains("only --format openmetrics shows results"), "{done}");
+    }
+    let two = Job::ombx("show --format openmetrics").arg(&elsewhere).arg(&elsewhere).run().expect(2);
+    assert!(two.sentence().contains("give it alone"), "{two}");
 }
 
 /// Jobs of GitLab and GitHub.

@@ -64,7 +64,7 @@ fn zsh_completes() {
     let setup = "autoload -U compinit; compinit -u -D; source <(ombx completions zsh)";
     let Some(zsh) = shell(&["zsh", "-f"], setup) else { return };
     complete_names(&zsh);
-    let screen = complete(&zsh, "ombx ", "Compare two builds");
+    let screen = complete(&zsh, "ombx ", "Compare two MPI libraries");
     assert!(!screen.contains("worker") && !screen.contains("codegen"), "{screen}");
 }
 
@@ -72,6 +72,6 @@ fn zsh_completes() {
 fn fish_completes() {
     let Some(fish) = shell(&["fish", "--no-config"], "ombx completions fish | source") else { return };
     complete_names(&fish);
-    let screen = complete(&fish, "ombx ", "Compare two builds");
+    let screen = complete(&fish, "ombx ", "Compare two MPI libraries");
     assert!(!screen.contains("worker") && !screen.contains("codegen"), "{screen}");
 }

@@ -18,7 +18,7 @@ fn every_built_in_suite_can_be_listed() {
 const MISTAKES: &[(&str, u32, &str)] = &[
     ("", 1, "[[entry]]"),
     ("about = 3", 1, "sentence"),
-    ("entries = []", 1, "entry?"),
+    ("entries = []", 1, "[[entry]]"),
     ("x = 1", 1, "\"x\""),
     ("[[entry", 1, "]"),
     ("[[entry]]\nrun = 'p2p.latency'\nrun = 'p2p.bw'", 3, "duplicate"),

@@ -111,8 +111,7 @@ pub(crate) fn measure(
         (text(&sides[0]), text(&sides[1]), text(&dated), text(&sampled), text(&links));
     let tasks = [
         task("compare", &["compare", &base, &new], seconds(10.0)),
-        task("history, cold", &["history", &dated], seconds(10.0)),
-        task("history, warm", &["history", &dated], seconds(1.0)),
+        task("history", &["history", &dated], seconds(10.0)),
         task("show of samples", &["show", &sampled], gigabyte),
         task("report of samples", &["report", &sampled, "-o", &page, "--force"], gigabyte),
         task("show of links", &["show", &links], of_links),
@@ -123,12 +122,6 @@ pub(crate) fn measure(
     ];
     let mut all = Vec::new();
     for task in named(&tasks, only.unwrap_or(""), "command", |task| task.what.clone())? {
-        if task.what.ends_with("cold") {
-            let index = Path::new(&dated).join(".ombx-index");
-            fs::remove_file(&index)
-                .or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) })
-                .map_err(Failure::file(&*index))?;
-        }
         let took = run(ombx, task)?;
         println!("   {}: {:.2} s, {} MB", took.what, took.seconds, took.peak_bytes / 1_000_000);
         all.push(took);

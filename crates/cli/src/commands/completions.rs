@@ -1,16 +1,15 @@
-//! `ombx completions`: scripts that let a shell ask ombx for completions, and the answers to what they ask.
+//! `ombx completions`: the scripts of `clap_complete` by which a shell asks ombx for completions, and what ombx offers.
 
 use std::{
     env,
     ffi::{OsStr, OsString},
-    io::{self, Write},
     path::{Path, PathBuf},
 };
 
 use clap::{Arg, ArgAction, Args, Command, ValueEnum, ValueHint};
 use clap_complete::{
-    engine::{self, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter},
-    env::{EnvCompleter, Fish, Zsh},
+    engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter},
+    env::{Bash, EnvCompleter, Fish, Zsh},
 };
 use ombx_core::{
     benchmark::{Choice, Registry},
@@ -23,8 +22,8 @@ use crate::{commands::help, families, job::lookup, output::terminal, suite};
 const ASKED_BY: &str = "_OMBX_COMPLETE";
 /// Environment variable with the number of the word to complete, from 0. fish completes the last word.
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";
-/// Script for bash. Zsh's and fish's are those of `clap_complete`; bash's does not complete after `=` and `:`.
-const BASH: &str = include_str!("completions/ombx.bash");
+/// What follows the script of `clap_complete` for bash, which does not complete after `=` and `:`.
+const AFTER_BASH: &str = include_str!("completions/ombx.bash");
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
@@ -42,20 +41,27 @@ pub(crate) enum Shell {
     Fish,
 }
 
+impl Shell {
+    fn completer(self) -> &'static dyn EnvCompleter {
+        match self {
+            Shell::Bash => &Bash,
+            Shell::Zsh => &Zsh,
+            Shell::Fish => &Fish,
+        }
+    }
+}
+
 /// Prints the script of a shell.
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<u8> {
     let ombx = completer(env::args_os().next());
-    let ombx = ombx.to_string_lossy();
     let mut script = Vec::new();
-    let written = match args.shell {
-        Shell::Bash => {
-            let quoted = shell_words::quote(&ombx);
-            script.write_all(BASH.replace("@OMBX@", &quoted).replace("@ASKED_BY@", ASKED_BY).as_bytes())
-        }
-        Shell::Zsh => Zsh.write_registration(ASKED_BY, "ombx", "ombx", &ombx, &mut script),
-        Shell::Fish => Fish.write_registration(ASKED_BY, "ombx", "ombx", &ombx, &mut script),
-    };
-    written.map_err(|e| Error::storage(format!("cannot write the script: {e}")))?;
+    let shell = args.shell.completer();
+    shell
+        .write_registration(ASKED_BY, "ombx", "ombx", &ombx.to_string_lossy(), &mut script)
+        .map_err(|e| Error::storage(format!("cannot write the script: {e}")))?;
+    if args.shell == Shell::Bash {
+        script.extend_from_slice(AFTER_BASH.as_bytes());
+    }
     terminal::print(script)
 }
 
@@ -75,90 +81,20 @@ pub(crate) fn asking_shell() -> Option<Shell> {
 
 /// Prints completions for the words after `--` in the form that the script of the shell reads.
 pub(crate) fn answer(registry: &Registry, parser: &Command, shell: Shell) -> Result<u8> {
-    let words: Vec<OsString> = env::args_os().skip_while(|word| word != "--").skip(1).collect();
+    let words = env::args_os().skip_while(|word| word != "--").skip(1);
+    let mut words: Vec<OsString> = words.map(|word| unquoted(&word.to_string_lossy()).into()).collect();
+    if words.is_empty() {
+        words.push(OsString::new());
+    }
     let index = env::var(INDEX).ok().and_then(|index| index.parse().ok());
-    let typed = match shell {
-        Shell::Bash => Typed::in_bash(&words, index),
-        Shell::Zsh | Shell::Fish => Typed::new(&words, index),
-    };
-    let directory = env::current_dir().ok();
-    let candidates = complete(registry, parser, &typed, directory.as_deref());
-    let candidates = candidates.map_err(|e| Error::storage(format!("cannot complete: {e}")))?;
-    terminal::print(candidates.iter().map(|candidate| line(shell, &typed, candidate)).collect::<String>())
-}
-
-/// Returns the candidates for a word.
-fn complete(
-    registry: &Registry,
-    parser: &Command,
-    typed: &Typed,
-    directory: Option<&Path>,
-) -> io::Result<Vec<CompletionCandidate>> {
-    let mut offered = offered(registry, parser, typed);
-    engine::complete(&mut offered, typed.words.clone(), typed.index, directory)
-}
-
-/// Returns a candidate as a line that the script of the shell reads. zsh and fish show its help.
-fn line(shell: Shell, typed: &Typed, candidate: &CompletionCandidate) -> String {
-    let value = candidate.get_value().to_string_lossy();
-    let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
-    let help = help.lines().next().unwrap_or_default();
-    match shell {
-        Shell::Bash => format!("{}\n", value.strip_prefix(&typed.completed).unwrap_or(&value)),
-        Shell::Zsh => {
-            let escape = |text: &str| text.replace('\\', "\\\\").replace(':', "\\:");
-            format!("{}:{}\n", escape(&value), escape(help))
-        }
-        Shell::Fish => format!("{value}\t{help}\n"),
-    }
-}
-
-/// Words of a command line, the program's first, and the one to complete.
-#[derive(Debug, PartialEq, Eq)]
-struct Typed {
-    words: Vec<OsString>,
-    /// Position of the word to complete.
-    index: usize,
-    /// Beginning of that word that the shell takes for words of their own. It is not part of what the shell inserts.
-    completed: String,
-}
-
-impl Typed {
-    /// Takes words as the shell splits them. Without an index, the last word is completed.
-    fn new(words: &[OsString], index: Option<usize>) -> Typed {
-        let mut words: Vec<OsString> =
-            words.iter().map(|word| unquoted(&word.to_string_lossy()).into()).collect();
-        let index = index.unwrap_or(words.len().saturating_sub(1));
-        if words.len() <= index {
-            words.resize(index + 1, OsString::new());
-        }
-        Typed { words, index, completed: String::new() }
-    }
-
-    /// Takes words of bash, which are also split at `=` and `:` and contain these as words.
-    fn in_bash(pieces: &[OsString], index: Option<usize>) -> Typed {
-        let separates = |word: &str| !word.is_empty() && word.chars().all(|c| c == '=' || c == ':');
-        let pieces: Vec<String> = pieces.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        let current = index.unwrap_or(pieces.len().saturating_sub(1));
-        let mut words: Vec<String> = Vec::new();
-        let (mut at, mut completed) = (0, String::new());
-        for (number, piece) in pieces.iter().enumerate() {
-            let joins = number > 1 && (separates(piece) || separates(&pieces[number - 1]));
-            match words.last_mut().filter(|_| joins) {
-                Some(word) => word.push_str(piece),
-                None => words.push(piece.clone()),
-            }
-            if number == current {
-                at = words.len() - 1;
-                let word = words.last().map(String::as_str).unwrap_or_default();
-                // bash inserts after a separator, and replaces any other piece.
-                let typed = if separates(piece) { "" } else { piece };
-                word.strip_suffix(typed).unwrap_or_default().clone_into(&mut completed);
-            }
-        }
-        let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-        Typed { completed, ..Typed::new(&words, Some(at)) }
-    }
+    let index = index.unwrap_or(words.len() - 1);
+    let mut offered = offered(registry, parser, &words, index);
+    let (directory, mut text) = (env::current_dir().ok(), Vec::new());
+    shell
+        .completer()
+        .write_complete(&mut offered, words, directory.as_deref(), &mut text)
+        .map_err(|e| Error::storage(format!("cannot complete: {e}")))?;
+    terminal::print(text)
 }
 
 /// Returns a word without its quotation marks, of which the last may not have been typed yet.
@@ -172,12 +108,12 @@ fn unquoted(word: &str) -> String {
 /// A name and a sentence about it.
 type Candidate = (String, String);
 
-/// Returns a parser with what is offered for a command line.
-fn offered(registry: &Registry, parser: &Command, typed: &Typed) -> Command {
-    let chosen = choices(registry, typed);
-    let empty = typed.words[typed.index].is_empty();
+/// Returns a parser with what is offered for the word at this index of a command line. It may not be typed yet.
+fn offered(registry: &Registry, parser: &Command, words: &[OsString], index: usize) -> Command {
+    let chosen = choices(registry, words.get(..index).unwrap_or(words));
+    let empty = words.get(index).is_none_or(|word| word.is_empty());
     let benchmarks = benchmarks(registry);
-    let families: Vec<Candidate> = families(registry)
+    let families: Vec<Candidate> = families::names(registry)
         .map(|name| (name.to_owned(), families::about(name).unwrap_or_default().to_owned()))
         .collect();
     let osu: Vec<Candidate> = registry
@@ -258,8 +194,8 @@ fn automatic(command: &Command) -> Vec<Arg> {
 }
 
 /// Returns the benchmarks that the words before the current one select.
-fn choices(registry: &Registry, typed: &Typed) -> Vec<Choice> {
-    let words = typed.words.iter().take(typed.index).skip(2).filter_map(|word| word.to_str());
+fn choices(registry: &Registry, before: &[OsString]) -> Vec<Choice> {
+    let words = before.iter().skip(2).filter_map(|word| word.to_str());
     words.filter_map(|word| lookup::find(registry, word).ok()).flatten().collect()
 }
 
@@ -302,16 +238,9 @@ fn suites() -> Vec<Candidate> {
     suite::built_in().map(|name| (format!("suite:{name}"), "suite of benchmarks".to_owned())).collect()
 }
 
-fn families(registry: &Registry) -> impl Iterator<Item = &'static str> {
-    registry
-        .all()
-        .chunk_by(|a, b| families::family(a) == families::family(b))
-        .map(|family| families::family(family[0]))
-}
-
 /// Returns the beginnings of all names: there are too many names to show at once.
 fn beginnings(registry: &Registry) -> Vec<Candidate> {
-    let families = families(registry)
+    let families = families::names(registry)
         .map(|name| (format!("{name}."), families::about(name).unwrap_or_default().to_owned()));
     let others = [("osu_", "names of the OSU benchmarks"), ("suite:", "suites of benchmarks")];
     families.chain(others.map(|(name, about)| (name.to_owned(), about.to_owned()))).collect()
@@ -319,15 +248,18 @@ fn beginnings(registry: &Registry) -> Vec<Candidate> {
 
 #[cfg(test)]
 mod tests {
+    use clap_complete::engine;
+
     use super::*;
     use crate::commands::parser;
 
-    /// Completes the end of a line, as bash does.
+    /// Completes the end of a line.
     fn completed(line: &str) -> Vec<String> {
-        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let words: Vec<OsString> = line.split(' ').map(|word| unquoted(word).into()).collect();
         let registry = Registry::load().unwrap();
-        let typed = Typed::new(&words, None);
-        let found = complete(&registry, &parser(&registry), &typed, None).unwrap();
+        let index = words.len() - 1;
+        let mut offered = offered(&registry, &parser(&registry), &words, index);
+        let found = engine::complete(&mut offered, words, index, None).unwrap();
         found.iter().map(|candidate| candidate.get_value().to_string_lossy().into_owned()).collect()
     }
 
@@ -385,30 +317,5 @@ mod tests {
         of("ombx run p2p.latency --sync", &[]);
         of("ombx run --sync", &["--sync", "--sync-hosts"]);
         of("ombx links --fail-on n", &["nothing"]);
-    }
-
-    fn in_bash(pieces: &[&str]) -> (String, String) {
-        let pieces: Vec<OsString> = pieces.iter().map(OsString::from).collect();
-        let typed = Typed::in_bash(&pieces, None);
-        (typed.words[typed.index].to_string_lossy().into_owned(), typed.completed)
-    }
-
-    #[test]
-    fn words_that_bash_splits_are_joined() {
-        let of = |word: &str, completed: &str| (word.to_owned(), completed.to_owned());
-        assert_eq!(in_bash(&["ombx", "run", "p2p.l"]), of("p2p.l", ""));
-        assert_eq!(in_bash(&["ombx", "run", ""]), of("", ""));
-        assert_eq!(in_bash(&["ombx", "run", "suite", ":", "sm"]), of("suite:sm", "suite:"));
-        assert_eq!(in_bash(&["ombx", "run", "suite", ":"]), of("suite:", "suite:"));
-        assert_eq!(in_bash(&["ombx", "run", "--sync", "=", "fence,fl"]), of("--sync=fence,fl", "--sync="));
-        assert_eq!(in_bash(&["ombx", "run", "'rma.*'", "'p2p.l"]), of("p2p.l", ""));
-        assert_eq!(in_bash(&["ombx", "run", "--sync", "=", "lock", "rma."]), of("rma.", ""));
-    }
-
-    #[test]
-    fn a_word_that_is_not_there_yet_is_empty() {
-        let words = ["ombx", "run"].map(OsString::from);
-        let typed = Typed::new(&words, Some(2));
-        assert_eq!(typed.words[2], "");
     }
 }

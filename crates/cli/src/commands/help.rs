@@ -330,17 +330,11 @@ mod tests {
         ] {
             assert!(of(word).contains(part), "{word}: {}", of(word));
         }
-        for (word, part) in [
-            ("srun", "--launcher"),
-            ("MPI_Put", "rma.put_bw"),
-            ("publish", "publishable"),
-            ("NUMA", "far_device"),
-            ("gpu", "--memory"),
-        ] {
-            let found = of(word);
-            assert!(found.contains(part) && found.ends_with("explains one\n"), "{word}: {found}");
-        }
-        assert!(of("srun").starts_with("did you mean 'run'?\n"), "{}", of("srun"));
+        let calling = of("MPI_Put");
+        assert!(
+            calling.starts_with("benchmarks that call MPI_Put") && calling.contains("rma.put_bw"),
+            "{calling}"
+        );
         for word in ["exit quickly", "p-1", "p1e1", "pnan", "p100", "there"] {
             assert!(word::explained(&registry, &parser, word, page).is_err(), "{word}");
         }

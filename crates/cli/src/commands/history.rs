@@ -14,7 +14,7 @@ use ombx_core::{
 };
 use ombx_report::{Report, Timeline, page};
 use ombx_results::{
-    history::{Case, History, INDEX, Selection, Series, Store, write_index},
+    history::{Case, History, Selection, Series, Store, newest},
     render::history::{self as render, Screen},
     verdict::MOST_RANKS,
 };
@@ -69,6 +69,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
     let directory = args.directory.as_path();
     let name = directory.display().to_string();
     let store = read(directory)?;
+    say_large_sweeps(directory, &store);
     if let Some(page) = &args.html {
         check_page(page, "--html", directory, &store)?;
         target::check_path("--html", page)?;
@@ -96,27 +97,15 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
     Ok(Exit::Regression.code())
 }
 
-/// Reads the directory and updates its index. A directory that cannot be written has no index. Prints how many files were skipped.
+/// Reads the directory. Prints how many files were skipped.
 pub(super) fn read(directory: &Path) -> Result<Store> {
     let name = directory.display();
     let store = Store::open(directory).map_err(|e| {
         Error::usage(format!("cannot read the directory {name}: {e}. Give a directory with result files"))
     })?;
-    if let Some(text) = &store.index {
-        let _ = write_index(directory, text);
-    }
     if let Some((first, why)) = store.refused.first() {
         let refused = counted(store.refused.len(), "file");
         let text = format!("{refused} in {name} skipped; the first, {first}: {why}");
-        stderr_line!("ombx: {}", stderr::printable(&text));
-    }
-    let large = store.results.iter().filter(|result| result.is_large_sweep).count();
-    if large > 0 {
-        let text = format!(
-            "{name}: sweeps over more than {MOST_RANKS} ranks ({large} of {}) have too many links for a series of each; only those that were \
-             measured again are cases",
-            store.results.len()
-        );
         stderr_line!("ombx: {}", stderr::printable(&text));
     }
     if store.results.is_empty() {
@@ -127,12 +116,33 @@ pub(super) fn read(directory: &Path) -> Result<Store> {
     Ok(store)
 }
 
+/// Prints how many results are sweeps without a series of each link.
+pub(super) fn say_large_sweeps(directory: &Path, store: &Store) {
+    let name = directory.display();
+    let large = store.results.iter().filter(|result| result.is_large_sweep).count();
+    if large > 0 {
+        let text = format!(
+            "{name}: sweeps over more than {MOST_RANKS} ranks ({large} of {}) have too many links for a series of each; only those that were \
+             measured again are cases",
+            store.results.len()
+        );
+        stderr_line!("ombx: {}", stderr::printable(&text));
+    }
+}
+
+/// Returns the files with the newest result of each benchmark on the same hosts, the newest first, and how many files more there are.
+pub(super) fn newest_files(directory: &Path, store: &Store, most: usize) -> (Vec<PathBuf>, usize) {
+    let newest = newest(&store.results, &store.paths).into_iter();
+    let mut files: Vec<PathBuf> = newest.map(|path| directory.join(path)).collect();
+    let more = files.len().saturating_sub(most);
+    files.truncate(most);
+    (files, more)
+}
+
 /// Refuses to replace a result file of the directory by a page.
 pub(super) fn check_page(page: &Path, option: &str, directory: &Path, store: &Store) -> Result<()> {
     let files: Vec<PathBuf> = store.paths.iter().map(|path| directory.join(path)).collect();
-    let index = directory.join(INDEX);
-    let others = files.iter().map(|file| (target::READ, file.as_path()));
-    target::check(page, option, others.chain([("the index of the directory", index.as_path())]))
+    target::check(page, option, files.iter().map(|file| (target::READ, file.as_path())))
 }
 
 /// Writes a page as a whole, or prints it.

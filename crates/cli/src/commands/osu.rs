@@ -317,22 +317,13 @@ fn unknown(registry: &Registry, name: &str, full: &str) -> Error {
         format!("it is a program of IMB: ombx imb {name}")
     } else if lookup::find(registry, name).is_ok() {
         format!("ombx run {name} measures it")
-    } else if let Some(known) = nearest(registry, full) {
+    } else if let Some(known) = lookup::similar(full, covered(registry).into_iter().map(|(osu, _)| osu.name))
+    {
         format!("did you mean {known}?")
     } else {
         "ombx osu lists them".to_owned()
     };
     Error::usage(format!("{name:?} is no OSU program; {instead}"))
-}
-
-/// Returns the shortest program whose name begins so, else the one with the fewest typing errors: at most a third of the name without
-/// `osu_`.
-fn nearest(registry: &Registry, wrong: &str) -> Option<&'static str> {
-    let allowed = ((wrong.len() - PREFIX.len()) / 3).max(1);
-    let names = || covered(registry).into_iter().map(|(osu, _)| osu.name);
-    let begins = |name: &&str| wrong.len() > PREFIX.len() && name.starts_with(wrong);
-    let beginning = names().filter(begins).min_by_key(|name| name.len());
-    beginning.or_else(|| lookup::similar(wrong, names(), allowed))
 }
 
 /// Returns the text that `ombx osu` without a name prints.

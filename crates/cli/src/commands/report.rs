@@ -15,7 +15,7 @@ use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     estimate::Cases,
     file::{Collector, Record, ResultFile, RunWithRows},
-    history::{History, Selection, newest},
+    history::{History, Selection},
     number::{RateUnit, TimeUnit, Units},
     samples::SampleStore,
 };
@@ -132,15 +132,14 @@ impl Dated {
     fn read(directory: &Path, out: &Path) -> Result<Dated> {
         let store = history::read(directory)?;
         history::check_page(out, "-o", directory, &store)?;
-        let mut newest: Vec<PathBuf> =
-            newest(&store.results, &store.paths).into_iter().map(|path| directory.join(path)).collect();
+        history::say_large_sweeps(directory, &store);
+        let (newest, more) = history::newest_files(directory, &store, MOST_FILES);
         let name = directory.display().to_string();
-        if let Some(more @ 1..) = newest.len().checked_sub(MOST_FILES) {
+        if more > 0 {
             stderr_line!(
                 "ombx: the page has the rows of the {MOST_FILES} newest files of {}, and {more} files in its history only",
                 stderr::printable(&name)
             );
-            newest.truncate(MOST_FILES);
         }
         let history = History::new(
             store.results,

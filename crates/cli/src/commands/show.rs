@@ -21,7 +21,7 @@ use ombx_results::{
     methods,
     plot::samples,
     provenance::{self, Section},
-    render::{Broadcasts, Overhead, Renderer, Shown, plain, wrapped},
+    render::{Broadcasts, OpenMetrics, Overhead, Renderer, Shown, plain, wrapped},
     runs::EarlierRuns,
     samples::SampleStore,
     verdict::LinkSweep,
@@ -30,6 +30,7 @@ use tempfile::SpooledTempFile;
 
 use crate::{
     arguments::output::{Color, Format, RowArgs, ShownArgs},
+    commands::history,
     output::{
         renderers::{self, Notes},
         target,
@@ -37,11 +38,13 @@ use crate::{
         unwritable,
     },
     result_file::{self, KnownRuns, Sorter, no_sweep, records, say_cut_off, several_sweeps, without_times},
+    stderr,
 };
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Result files; those of the same setup are launches of one result
+    /// Result files; those of the same setup are launches of one result. With --format openmetrics also a directory: the newest result of
+    /// each benchmark in it
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Format of the printed rows
@@ -75,6 +78,9 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
+    if let Some(directory) = args.files.iter().find(|path| path.is_dir()) {
+        return show_newest(directory, args);
+    }
     let plot = renderers::plot_columns(args.format, args.plot)?;
     if args.samples {
         return show_samples(&args.files, &args.rows);
@@ -90,8 +96,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     if args.provenance {
         return show_provenance(&args.files);
     }
-    let mut earlier =
-        args.against.as_deref().map(|path| result_file::earlier_runs(path, Vec::new())).transpose()?;
+    let mut earlier = args.against.as_deref().map(result_file::earlier_runs).transpose()?;
     let mut cases = Cases::with_percentiles(shown.percentiles.clone());
     let mut out = io::BufWriter::new(io::stdout().lock());
     let mut known = KnownRuns::default();
@@ -145,6 +150,39 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
         None => Ok(()),
     });
     is_closed(written.and_then(|()| out.flush()))?;
+    Ok(0)
+}
+
+/// Maximum number of files of a directory that are shown, the newest first.
+const MOST_FILES: usize = 64;
+
+/// Prints the newest result of each benchmark on the same hosts in a directory, for Prometheus.
+fn show_newest(directory: &Path, args: &ShowArgs) -> Result<u8> {
+    let name = directory.display();
+    if args.format != Format::OpenMetrics {
+        return Err(Error::usage(format!(
+            "{name} is a directory, of which only --format openmetrics shows results: give result files, or see ombx history {name}"
+        )));
+    }
+    if args.files.len() > 1 || args.against.is_some() {
+        return Err(Error::usage(format!(
+            "{name} is a directory: give it alone, without --against, or give result files"
+        )));
+    }
+    let (files, more) = history::newest_files(directory, &history::read(directory)?, MOST_FILES);
+    if more > 0 {
+        let text = format!("the oldest {more} files of {name} with newest results are not shown");
+        stderr_line!("ombx: {}", stderr::printable(&text));
+    }
+    let mut gauges = OpenMetrics::default();
+    // A case that several files have gets the value of the newest one.
+    for path in files.iter().rev() {
+        match KnownRuns::default().read_found(path) {
+            Ok(file) => gauges.result(&file.runs),
+            Err(why) => stderr_line!("ombx: not shown: {}", stderr::printable(&why.to_string())),
+        }
+    }
+    is_closed(gauges.finish(&mut io::BufWriter::new(io::stdout().lock())))?;
     Ok(0)
 }
 

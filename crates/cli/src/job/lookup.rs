@@ -10,14 +10,26 @@ use ombx_results::file::is_named_as_result;
 
 use crate::{commands::imb::programs, families};
 
-/// Longest text, in characters, for which a similar name is searched.
+/// Fewest and most characters of a text for which a similar name is searched.
+const FEWEST_LETTERS: usize = 3;
 const LONGEST_NAME: usize = 64;
 
-/// Returns the name with the fewest typing errors, but none with more than `most`, and none for a long text.
-pub(crate) fn similar<'n>(wrong: &str, names: impl Iterator<Item = &'n str>, most: usize) -> Option<&'n str> {
-    let names = names.filter(|_| wrong.chars().count() <= LONGEST_NAME);
-    let scored = names.map(|name| (strsim::damerau_levenshtein(name, wrong), name));
-    scored.min().filter(|(errors, _)| *errors <= most).map(|(_, name)| name)
+/// Returns the name that a mistyped one stands for: the shortest that contains it, else the one with the fewest typing errors, at most one in
+/// four letters. Letter case does not count. Fewer than three letters are in too many names, numbers have no typing errors, and a long
+/// text is no name.
+pub(crate) fn similar<'n>(wrong: &str, mut names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let letters = wrong.chars().count();
+    let is_number = wrong.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number || !(FEWEST_LETTERS..=LONGEST_NAME).contains(&letters) {
+        return names.find(|name| *name == wrong);
+    }
+    let wrong = wrong.to_lowercase();
+    let errors = |name: &str| {
+        let name = name.to_lowercase();
+        if name.contains(&wrong) { 0 } else { strsim::damerau_levenshtein(&name, &wrong) }
+    };
+    let scored = names.map(|name| (errors(name), name.len(), name));
+    scored.min().filter(|(errors, ..)| *errors <= (letters / 4).max(1)).map(|(.., name)| name)
 }
 
 /// Returns the benchmarks that a pattern selects: a name, a glob (`rma.*`) or an OSU name.
@@ -48,7 +60,8 @@ fn choices(bench: &'static Benchmark, pattern: &glob::Pattern) -> Vec<Choice> {
 
 /// Returns what a wrong name may stand for: a family, a benchmark of another suite, or a mistyped name.
 fn better(registry: &Registry, wrong: &str) -> Option<String> {
-    if let Some(family) = families::nearest(registry, wrong) {
+    let is_short = !wrong.contains('.');
+    if let Some(family) = similar(wrong, families::names(registry)).filter(|_| is_short) {
         return Some(format!("; did you mean '{family}.*'?"));
     }
     if is_named_as_result(Path::new(wrong)) {
@@ -61,17 +74,12 @@ fn better(registry: &Registry, wrong: &str) -> Option<String> {
     }
     match counterpart(registry, wrong) {
         Some(counterpart) => Some(format!("; {}", counterpart.sentence)),
-        None => nearest(registry, wrong).map(|name| format!("; did you mean {name}?")),
+        None => {
+            let of_osu = registry.all().iter().flat_map(|bench| bench.osu_names().map(|osu| osu.name));
+            let near = similar(wrong, registry.all().iter().map(|bench| bench.name));
+            near.or_else(|| similar(wrong, of_osu)).map(|name| format!("; did you mean {name}?"))
+        }
     }
-}
-
-/// Returns the shortest name that contains `wrong`, else the name with the fewest typing errors.
-fn nearest(registry: &Registry, wrong: &str) -> Option<&'static str> {
-    let names =
-        || registry.all().iter().flat_map(|b| [b.name].into_iter().chain(b.osu_names().map(|o| o.name)));
-    let length = wrong.chars().count();
-    let containing = names().filter(|name| length >= 3 && name.contains(wrong)).min_by_key(|name| name.len());
-    containing.or_else(|| similar(wrong, names(), (length / 2).max(2)))
 }
 
 /// Names of suites, and their counterparts: a benchmark, and options if it needs any. Those of IMB that have one are in its own table.

@@ -6,7 +6,10 @@ use clap::Command;
 use ombx_core::error::{Error, Result};
 use toml::de::{DeTable, DeValue};
 
-use crate::suite::{self, Given, Layer};
+use crate::{
+    job::lookup,
+    suite::{self, Given, Layer},
+};
 
 const KEYS: [&str; 3] = ["about", "defaults", "entry"];
 const RUN: &str = "run";
@@ -255,7 +258,7 @@ impl Reader<'_> {
         names: impl Iterator<Item = &'n str>,
         known: &str,
     ) -> Error {
-        let near = suite::nearest(key, names).map(|near| format!("did you mean {near}?"));
+        let near = lookup::similar(key, names).map(|near| format!("did you mean {near}?"));
         self.wrong(span, &format!("there is no key {key:?}: {}", near.as_deref().unwrap_or(known)))
     }
 

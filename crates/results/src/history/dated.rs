@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::BufRead,
-    sync::Arc,
 };
 
 use jiff::{SignedDuration, Timestamp};
@@ -16,7 +15,7 @@ use ombx_core::{
     system::node_set,
     team::Placement,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     compare::is_of_setup,
@@ -32,7 +31,7 @@ use crate::{
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_hours(1);
 
 /// The launches of one setup, and when they were measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DatedResult {
     /// Name of the first run.
     pub run: String,
@@ -42,65 +41,18 @@ pub struct DatedResult {
     pub fabric: String,
     /// Hosts, as a node set.
     pub hosts: String,
-    /// Provenance by name. The index has it apart.
-    #[serde(skip)]
-    pub facts: SharedFacts,
+    /// Provenance by name.
+    pub facts: BTreeMap<String, String>,
     /// Rows that were measured.
     pub rows: Vec<DatedRow>,
     /// A number for each launch that copies of it share; 0 if its samples are too few.
-    #[serde(default)]
     pub launches: Vec<u64>,
     /// Whether it is a sweep over too many ranks: only links that were measured again are rows.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_large_sweep: bool,
 }
 
-/// Facts of provenance in the order of their names. Results that are read from an index share them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SharedFacts(Vec<Arc<NamedFact>>);
-
-/// A fact of provenance.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct NamedFact {
-    pub(super) name: String,
-    pub(super) value: String,
-}
-
-impl SharedFacts {
-    /// Returns these facts. Of several with the same name, the first counts.
-    pub(super) fn new(mut facts: Vec<Arc<NamedFact>>) -> SharedFacts {
-        facts.sort_by(|a, b| a.name.cmp(&b.name));
-        facts.dedup_by(|a, b| a.name == b.name);
-        SharedFacts(facts)
-    }
-
-    /// Returns the facts in the order of their names.
-    pub(super) fn each(&self) -> impl Iterator<Item = &NamedFact> {
-        self.0.iter().map(|fact| &**fact)
-    }
-
-    /// Returns the value of a fact; `None` if it is not known.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        let at = self.0.binary_search_by(|fact| fact.name.as_str().cmp(name)).ok()?;
-        Some(&self.0[at].value)
-    }
-}
-
-impl<const N: usize> From<[(String, String); N]> for SharedFacts {
-    fn from(facts: [(String, String); N]) -> SharedFacts {
-        BTreeMap::from(facts).into()
-    }
-}
-
-impl From<BTreeMap<String, String>> for SharedFacts {
-    fn from(facts: BTreeMap<String, String>) -> SharedFacts {
-        SharedFacts(facts.into_iter().map(|(name, value)| Arc::new(NamedFact { name, value })).collect())
-    }
-}
-
 /// Figure of a row, over all launches.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Packed", into = "Packed")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DatedRow {
     /// Name of the row; that of a link names no ranks.
     pub key: String,
@@ -119,23 +71,6 @@ pub struct DatedRow {
     /// Time of a cache line between two cores in the state of the machine in which it was measured, in nanoseconds; `None` if it is
     /// unknown, or if the row has ranks on several hosts.
     pub core_to_core_ns: Option<f64>,
-}
-
-/// Row in the index: a list without names of fields.
-type Packed = (String, Option<[String; 2]>, u32, bool, f64, Option<[f64; 2]>, bool, Option<f64>);
-
-impl From<Packed> for DatedRow {
-    fn from((key, ends, ranks, rate, value, ci95, invalid, core_to_core_ns): Packed) -> DatedRow {
-        let metric = if rate { Metric::Bandwidth } else { Metric::Latency };
-        DatedRow { key, ends, ranks, metric, value, ci95, invalid, core_to_core_ns }
-    }
-}
-
-impl From<DatedRow> for Packed {
-    fn from(row: DatedRow) -> Packed {
-        let rate = row.metric == Metric::Bandwidth;
-        (row.key, row.ends, row.ranks, rate, row.value, row.ci95, row.invalid, row.core_to_core_ns)
-    }
 }
 
 /// Reads a result file, and returns its results in the order of the file.
@@ -290,7 +225,7 @@ pub struct Difference {
 }
 
 /// Returns the provenance of a run by name.
-pub(super) fn provenance(run: &Run) -> SharedFacts {
+pub(super) fn provenance(run: &Run) -> BTreeMap<String, String> {
     let mut facts: BTreeMap<String, String> = [
         ("library", library(run)),
         ("ombx", format!("{} ({})", run.version, run.profile)),
@@ -305,7 +240,7 @@ pub(super) fn provenance(run: &Run) -> SharedFacts {
     facts.extend(run.env.iter().map(|(name, value)| (format!("{VARIABLE}{name}"), value.clone())));
     let options = run.plan.iter().filter(|(name, _)| is_of_setup(name));
     facts.extend(options.map(|(name, value)| (format!("{OPTION}{name}"), value.clone())));
-    facts.into()
+    facts
 }
 
 /// Returns the known facts of hosts. A value that not all hosts have is followed by those that have it.
@@ -331,15 +266,18 @@ fn with_hosts(values: BTreeMap<&str, Vec<&str>>) -> String {
 }
 
 /// Returns the facts that both runs know and that differ, and options and variables that one of them lacks.
-pub(super) fn differences(before: &SharedFacts, after: &SharedFacts) -> Vec<Difference> {
-    let names: BTreeSet<&str> = before.each().chain(after.each()).map(|fact| fact.name.as_str()).collect();
-    let value = |facts: &SharedFacts, name: &str| {
+pub(super) fn differences(
+    before: &BTreeMap<String, String>,
+    after: &BTreeMap<String, String>,
+) -> Vec<Difference> {
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let value = |facts: &BTreeMap<String, String>, name: &str| {
         let can_be_unset = name.starts_with(OPTION) || name.starts_with(VARIABLE);
-        facts.get(name).map(str::to_owned).or_else(|| can_be_unset.then(|| UNSET.to_owned()))
+        facts.get(name).cloned().or_else(|| can_be_unset.then(|| UNSET.to_owned()))
     };
-    let differs = |name: &str| {
+    let differs = |name: &String| {
         let (before, after) = (value(before, name)?, value(after, name)?);
-        (before != after).then(|| Difference { name: name.to_owned(), before, after })
+        (before != after).then(|| Difference { name: name.clone(), before, after })
     };
     names.into_iter().filter_map(differs).collect()
 }
@@ -374,7 +312,7 @@ mod tests {
         let row = result.rows.iter().find(|row| row.key == "p2p.latency/bytes=8").unwrap();
         assert_eq!((row.value, row.ci95, row.ranks), (0.5605, Some([0.5505, 0.5755]), 2));
         assert!(row.invalid && row.ends.is_none(), "{row:?}");
-        assert_eq!(result.facts.get("library"), Some("MPICH Version: 4.0.2"));
+        assert_eq!(result.facts["library"], "MPICH Version: 4.0.2");
     }
 
     #[test]
@@ -422,13 +360,6 @@ mod tests {
         assert_eq!(key, "links/pattern=pingpong,bytes=8,ranks=1-0");
     }
 
-    #[test]
-    fn a_row_survives_the_index() {
-        let rows = read(OF_LAUNCHES.as_bytes()).unwrap().remove(0).rows;
-        let text = serde_json::to_string(&rows).unwrap();
-        assert_eq!(serde_json::from_str::<Vec<DatedRow>>(&text).unwrap(), rows);
-    }
-
     fn host(name: &str, kernel: &str) -> HostFacts {
         let facts = [("kernel".to_owned(), Fact::Known(kernel.into()))].into();
         HostFacts { hosts: vec![name.into()], facts }
@@ -455,15 +386,6 @@ mod tests {
             ]
         );
         assert!(differences(&before, &before).is_empty());
-    }
-
-    #[test]
-    fn facts_are_found_by_name_and_the_first_of_a_name_counts() {
-        let fact = |name: &str, value: &str| Arc::new(NamedFact { name: name.into(), value: value.into() });
-        let facts = SharedFacts::new(vec![fact("os", "a"), fact("cpu", "b"), fact("os", "c")]);
-        assert_eq!(["cpu", "os", "kernel"].map(|name| facts.get(name)), [Some("b"), Some("a"), None]);
-        let pairs = [("os", "a"), ("cpu", "b")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(SharedFacts::from(pairs), facts);
     }
 
     #[test]

@@ -1,32 +1,19 @@
-//! A directory of result files, read with its index.
+//! A directory of result files.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
     num::NonZero,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
-use ombx_core::system::file::{self, read_found};
-
-use super::{
-    dated::{DatedResult, results_of},
-    index::{Content, Index, LONGEST_INDEX, Stamp},
-};
+use super::dated::{DatedResult, results_of};
 use crate::{
     file::{Records, is_named_as_result},
     verdict,
 };
-
-/// Name of the index in the directory.
-pub const INDEX: &str = ".ombx-index";
-
-/// Maximum length in bytes of an index that is read before a run, which looks for at most some 20 earlier files. The longest index would take
-/// seconds, and more than a gigabyte of memory, on a host that is about to measure. If the index is longer, the run finds only files that are
-/// in the directory itself.
-const LONGEST_BEFORE_RUN: u64 = 32 << 20;
 
 /// Results of all files of a directory and of the directories in it.
 #[derive(Debug, Default)]
@@ -37,52 +24,26 @@ pub struct Store {
     pub paths: Vec<String>,
     /// Path of each file that was not read to its end, and the reason. It may be no result file, or too long.
     pub refused: Vec<(String, String)>,
-    /// Number of files whose names end like those of result files.
-    pub files: usize,
-    /// Number of files that were not in the index.
-    pub read: usize,
-    /// New text of the index; `None` if it did not change.
-    pub index: Option<Vec<u8>>,
 }
 
 impl Store {
-    /// Reads a directory. Files with hidden names and files that are in the index are not read.
+    /// Reads a directory, on all CPUs. Files with hidden names are not read.
     ///
     /// # Errors
     /// The directory cannot be read. A directory in it that cannot be read counts as a refused file.
     pub fn open(directory: &Path) -> io::Result<Store> {
-        Store::with_index(directory, index(directory, LONGEST_INDEX))
-    }
-
-    /// Reads a directory whose index the caller has.
-    ///
-    /// # Errors
-    /// Those of [`Store::open`].
-    pub fn with_index(directory: &Path, mut known: Index) -> io::Result<Store> {
         let mut store = Store::default();
-        let found = found(directory, &mut store.refused)?;
-        store.files = found.len();
-        let (mut index, mut unknown) = (Index::default(), Vec::new());
-        for file in found {
-            match known.take(&file.name, &file.stamp) {
-                Some(content) => index.insert(file.name, file.stamp, content),
-                None => unknown.push(file),
-            }
-        }
-        store.read = unknown.len();
-        for (at, content) in contents(&unknown) {
-            let Found { name, stamp, .. } = &unknown[at];
-            index.insert(name.clone(), *stamp, content);
-        }
-        // What is left in the old index belongs to files that were removed.
-        store.index = (store.read > 0 || !known.is_empty()).then(|| index.text());
-        for (path, content) in index.into_contents() {
+        let files = found(directory, &mut store.refused)?;
+        let mut contents = contents(&files);
+        contents.sort_unstable_by_key(|(at, _)| *at);
+        for (at, content) in contents {
+            let path = &files[at].name;
             match content {
-                Content::Results(results) => {
-                    store.paths.extend(std::iter::repeat_n(path, results.len()));
+                Ok(results) => {
+                    store.paths.extend(std::iter::repeat_n(path.clone(), results.len()));
                     store.results.extend(results);
                 }
-                Content::Refused(why) => store.refused.push((path, why)),
+                Err(why) => store.refused.push((path.clone(), why)),
             }
         }
         Ok(store)
@@ -111,64 +72,11 @@ pub fn newest<'a>(results: &[DatedResult], paths: &'a [String]) -> Vec<&'a str> 
     found.into_iter().map(|(_, path)| path).filter(|path| known.insert(*path)).collect()
 }
 
-/// Returns the paths of the files with results of one of these benchmarks that the index of a directory has, the newest first; empty without
-/// an index, or if it has more than 32 MiB. Nothing else is read.
-pub fn indexed(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    indexed_within(directory, LONGEST_BEFORE_RUN, is_wanted)
-}
-
-/// Returns what [`indexed`] does, for an index of at most this many bytes.
-fn indexed_within(directory: &Path, longest: u64, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let contents = index(directory, longest).into_contents();
-    let mut found: Vec<(String, PathBuf)> =
-        contents.filter_map(|(path, content)| last_wanted(directory, &path, &content, &is_wanted)).collect();
-    found.sort_unstable_by(|a, b| b.cmp(a));
-    found.into_iter().map(|(_, path)| path).collect()
-}
-
-/// Returns the start of the last wanted result of a file, and the path of the file; `None` without one.
-fn last_wanted(
-    directory: &Path,
-    path: &str,
-    content: &Content,
-    is_wanted: impl Fn(&str) -> bool,
-) -> Option<(String, PathBuf)> {
-    let Content::Results(results) = content else { return None };
-    let has = |result: &&DatedResult| {
-        result.rows.iter().any(|row| is_wanted(row.key.split('/').next().unwrap_or(&row.key)))
-    };
-    // The index may be of somebody else: its files are in this directory, and not behind links.
-    let is_within = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
-    let is_plain = |parent: &Path| {
-        parent.as_os_str().is_empty()
-            || fs::symlink_metadata(directory.join(parent)).is_ok_and(|file| file.is_dir())
-    };
-    if !is_within || !Path::new(path).ancestors().skip(1).all(is_plain) {
-        return None;
-    }
-    let started = results.iter().filter(has).map(|result| result.started.clone()).max()?;
-    Some((started, directory.join(path)))
-}
-
-/// Reads the index of a directory; empty if there is none that can be read, or if it is longer than this.
-fn index(directory: &Path, longest: u64) -> Index {
-    read_found(&directory.join(INDEX), longest).map_or_else(|_| Index::default(), |text| Index::parse(&text))
-}
-
-/// Replaces the index of a directory.
-///
-/// # Errors
-/// The directory cannot be written.
-pub fn write_index(directory: &Path, text: &[u8]) -> io::Result<()> {
-    file::replace_found(&directory.join(INDEX), text)
-}
-
 /// File whose name ends like that of a result file.
 struct Found {
     path: PathBuf,
     /// Path in the directory. Bytes that are not UTF-8 are replaced.
     name: String,
-    stamp: Stamp,
 }
 
 /// Finds the files of a directory and of the directories in it. Links are not followed.
@@ -191,9 +99,9 @@ fn found(directory: &Path, refused: &mut Vec<(String, String)>) -> io::Result<Ve
                 match fs::symlink_metadata(&path) {
                     Ok(file) if file.is_symlink() => refused.push((name(), "it is a link".into())),
                     Ok(file) if !file.is_file() => {}
-                    Ok(file) => {
+                    Ok(_) => {
                         let name = name();
-                        found.push(Found { path, name, stamp: Stamp::new(&file) });
+                        found.push(Found { path, name });
                     }
                     Err(why) => refused.push((name(), why.to_string())),
                 }
@@ -203,6 +111,9 @@ fn found(directory: &Path, refused: &mut Vec<(String, String)>) -> io::Result<Ve
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
 }
+
+/// Results of a file, or why it was not read to its end.
+type Content = Result<Vec<DatedResult>, String>;
 
 /// Reads files on all CPUs. Returns the content of each with its place in the list.
 fn contents(files: &[Found]) -> Vec<(usize, Content)> {
@@ -234,8 +145,7 @@ fn contents_from(files: &[Found], next: &AtomicUsize) -> Vec<(usize, Content)> {
 }
 
 fn content(path: &Path) -> Content {
-    let results = Records::found_in_stream(path).map_err(|e| e.to_string()).and_then(results_of);
-    results.map_or_else(Content::Refused, Content::Results)
+    Records::found_in_stream(path).map_err(|e| e.to_string()).and_then(results_of)
 }
 
 #[cfg(test)]
@@ -246,67 +156,24 @@ mod tests {
 
     const GOLDEN: &[u8] = include_bytes!("../../tests/golden/three_launches.jsonl");
 
-    /// Reads a directory and writes its index, as the command does.
-    fn open(directory: &Path) -> Store {
-        let store = Store::open(directory).unwrap();
-        if let Some(text) = &store.index {
-            write_index(directory, text).unwrap();
-        }
-        store
-    }
-
     #[test]
-    fn only_files_that_changed_are_read_again() {
+    fn files_of_a_directory_and_below_it_are_read() {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         fs::create_dir(root.join("march")).unwrap();
-        fs::write(root.join("a.jsonl"), GOLDEN).unwrap();
-        fs::write(root.join("march/b.jsonl"), GOLDEN).unwrap();
+        fs::write(root.join("z.jsonl"), GOLDEN).unwrap();
+        fs::write(root.join("march/b.jsonl"), &GOLDEN[..GOLDEN.len() / 2]).unwrap();
         fs::write(root.join("march/notes.txt"), "no result").unwrap();
         fs::write(root.join(".hidden.jsonl"), "no result").unwrap();
         fs::write(root.join("poem.jsonl"), "no result\n").unwrap();
-        let counts = |store: &Store| (store.files, store.read, store.results.len(), store.refused.len());
-        let first = open(root);
-        assert_eq!(counts(&first), (3, 3, 2, 1));
-        assert!(first.refused[0].0 == "poem.jsonl" && first.refused[0].1.contains("line 1"), "{first:?}");
-        let second = open(root);
-        assert_eq!(counts(&second), (3, 0, 2, 1));
-        assert!(second.index.is_none() && second.results == first.results);
-        fs::write(root.join("a.jsonl"), &GOLDEN[..GOLDEN.len() / 2]).unwrap();
-        assert_eq!(counts(&open(root)), (3, 1, 2, 1));
-        fs::remove_file(root.join("march/b.jsonl")).unwrap();
-        let removed = open(root);
-        assert_eq!(counts(&removed), (2, 0, 1, 1));
-        assert!(removed.index.is_some());
-        fs::write(root.join(INDEX), "damaged").unwrap();
-        assert_eq!(counts(&open(root)), (2, 2, 1, 1));
-        fs::remove_file(root.join(INDEX)).unwrap();
-        assert_eq!(counts(&open(root)), (2, 2, 1, 1));
-    }
-
-    #[test]
-    fn an_index_tells_which_files_have_a_benchmark() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path();
-        fs::write(root.join("a.jsonl"), GOLDEN).unwrap();
-        assert!(indexed(root, |_| true).is_empty(), "there is no index");
-        let key = open(root).results[0].rows[0].key.clone();
-        let bench = key.split('/').next().unwrap();
-        assert_eq!(indexed(root, |name| name == bench), [root.join("a.jsonl")]);
-        assert!(indexed(root, |name| name == "p2p.none").is_empty());
-        let length = fs::metadata(root.join(INDEX)).unwrap().len();
-        assert_eq!(indexed_within(root, length, |_| true).len(), 1);
-        assert!(indexed_within(root, length - 1, |_| true).is_empty(), "a longer index is not read");
-        fs::create_dir(root.join("below")).unwrap();
-        fs::rename(root.join("a.jsonl"), root.join("below/a.jsonl")).unwrap();
-        open(root);
-        assert_eq!(indexed(root, |_| true), [root.join("below/a.jsonl")]);
-        fs::rename(root.join("below"), root.join("other")).unwrap();
-        std::os::unix::fs::symlink("other", root.join("below")).unwrap();
-        assert!(indexed(root, |_| true).is_empty(), "a directory is behind a link");
-        fs::rename(root.join(INDEX), root.join("elsewhere")).unwrap();
-        std::os::unix::fs::symlink(root.join("elsewhere"), root.join(INDEX)).unwrap();
-        assert!(indexed(root, |_| true).is_empty(), "a link is not followed");
+        std::os::unix::fs::symlink("z.jsonl", root.join("link.jsonl")).unwrap();
+        let store = Store::open(root).unwrap();
+        assert_eq!(store.paths, ["march/b.jsonl", "z.jsonl"]);
+        assert_eq!(store.results.len(), 2);
+        let mut refused: Vec<&str> = store.refused.iter().map(|(path, _)| path.as_str()).collect();
+        refused.sort_unstable();
+        assert_eq!(refused, ["link.jsonl", "poem.jsonl"]);
+        assert!(store.refused.iter().any(|(_, why)| why.contains("line 1")), "{store:?}");
     }
 
     #[test]

@@ -43,17 +43,12 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         };
         let limited = |path: &str, rest: &str| hostile(path, &format!("ulimit -v 600000; {rest}"));
         let in_results = "\"$@\" \"$DIRECTORY/results\"";
-        let index = limited("results/.ombx-index", in_results);
-        cases.push(hostile_case(what, "the index of a directory", "history", 0, index, |_| Ok(())));
         let result = limited("results/b.jsonl", in_results);
         cases.push(hostile_case(what, "a result", "history", 0, result, |_| Ok(())));
         // Ranks map more address space than a reader.
         let run = "run sockets.latency --sizes 8 -n 2 --timeout 15s";
-        for path in [".ombx-index", "b.jsonl"] {
-            let beside = hostile(&format!("results/{path}"), "\"$@\" -o \"$DIRECTORY/results/new.jsonl\"");
-            let place = format!("{path} beside the output");
-            cases.push(hostile_case(what, &place, run, 0, beside, |_| Ok(())));
-        }
+        let beside = hostile("results/b.jsonl", "\"$@\" -o \"$DIRECTORY/results/new.jsonl\"");
+        cases.push(hostile_case(what, "b.jsonl beside the output", run, 0, beside, |_| Ok(())));
         let hosts = "run sockets.latency --sizes 8 --hosts n01,n01 --timeout 15s";
         let named = hostile("results/n01", "cd \"$DIRECTORY/results\"; export OMBX_SSH=/bin/false; \"$@\"");
         let place = "a file with the name of a host";

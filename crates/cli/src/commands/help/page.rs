@@ -39,7 +39,7 @@ const SECTIONS: [(&str, &[&str]); 5] = [
     ("Measure", &["run", "list", "links", "congestion", "ab", "model", "cluster", "sockets"]),
     ("Check a system", &["doctor", "check"]),
     ("Replace other suites", &["osu", "imb"]),
-    ("Read results", &["show", "compare", "history", "plot", "report", "export"]),
+    ("Read results", &["show", "compare", "history", "plot", "report"]),
     ("More", &["help", "completions"]),
 ];
 

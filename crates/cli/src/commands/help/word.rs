@@ -2,7 +2,7 @@
 
 use clap::{Arg, Command, builder::PossibleValue};
 use ombx_core::{
-    benchmark::Registry,
+    benchmark::{Benchmark, Registry},
     error::{Error, Exit, Result},
 };
 
@@ -14,8 +14,6 @@ use super::{
 };
 use crate::{commands::list, families, job::lookup};
 
-/// Longest word for which a similar one is searched.
-const LONGEST: usize = 64;
 /// Shortest word that names of benchmarks are searched for.
 const SHORTEST: usize = 2;
 /// Exit codes of signals in the table of all codes, and the last signal of Linux.
@@ -23,19 +21,6 @@ const SIGNALS: &str = "128 + N";
 const LAST_SIGNAL: u8 = 64;
 /// Words before the number of an exit code.
 const BEFORE_CODE: [&str; 2] = ["exit code ", "exit "];
-/// Fewest letters of a word that texts are searched for.
-const FEWEST_LETTERS: usize = 3;
-/// English words that texts are not searched for.
-const COMMON: [&str; 68] = [
-    "all", "and", "any", "are", "but", "can", "for", "has", "how", "its", "may", "new", "not", "now", "off",
-    "one", "out", "the", "two", "who", "own", "per", "set", "use", "was", "via", "too", "yet", "about",
-    "above", "after", "also", "before", "below", "between", "both", "does", "each", "else", "every", "from",
-    "have", "here", "into", "less", "many", "more", "most", "much", "must", "none", "only", "other", "over",
-    "same", "some", "such", "than", "that", "their", "them", "then", "there", "they", "this", "what", "when",
-    "with",
-];
-/// Maximum number of names of a kind that a search of the texts lists.
-const LISTED: usize = 24;
 /// Column of which every percentile has one.
 const PERCENTILE: &str = "p50";
 /// What stands for a number, and for a name, in the forms of marks.
@@ -63,38 +48,18 @@ pub(super) fn explained(registry: &Registry, parser: &Command, word: &str, page:
     ];
     let mut text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
     if text.is_empty() {
-        let further = [named_after(registry, word, page), mentioned(registry, parser, word, page)];
-        text = further.into_iter().flatten().collect::<Vec<_>>().join("\n");
-        let is_family = families::nearest(registry, &word.to_lowercase()).is_some();
-        let near = near(registry, parser, word)
-            .filter(|near| !text.is_empty() && !is_family && !near.eq_ignore_ascii_case(word));
-        if let Some(near) = near {
-            text = format!("did you mean '{near}'?\n\n{text}");
-        }
+        text = named_after(registry, word, page).unwrap_or_default();
     }
     if text.is_empty() { Err(unknown(registry, parser, word)) } else { Ok(text) }
 }
 
 fn unknown(registry: &Registry, parser: &Command, word: &str) -> Error {
-    let near = near(registry, parser, word);
+    let words = words(registry, parser);
+    let near = lookup::similar(word, words.iter().map(String::as_str));
     let near = near.map(|name| format!("; did you mean '{name}'?")).unwrap_or_default();
     Error::usage(format!(
         "{word:?} is no command, option, value, benchmark, column, mark or exit code{near} (see ombx help)"
     ))
-}
-
-/// Returns the word with the fewest typing errors, but none instead of a number or a long text.
-fn near(registry: &Registry, parser: &Command, wrong: &str) -> Option<String> {
-    let is_number = wrong.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number || wrong.chars().count() > LONGEST {
-        return None;
-    }
-    let wrong = wrong.to_lowercase();
-    let allowed = (wrong.chars().count() / 4).max(1);
-    let scored = words(registry, parser)
-        .into_iter()
-        .map(|word| (strsim::damerau_levenshtein(&word.to_lowercase(), &wrong), word));
-    scored.min().filter(|(errors, _)| *errors <= allowed).map(|(_, word)| word)
 }
 
 /// Returns every word that is explained.
@@ -130,84 +95,34 @@ fn benchmarks(registry: &Registry, word: &str, page: Page) -> Option<String> {
     Some(text + &format!("ombx run {name} --help explains its options\n"))
 }
 
-/// Returns the benchmarks of a family, or those whose names contain the word.
+/// Returns the benchmarks of a family, or those whose names contain the word, or that make a call of this name.
 fn named_after(registry: &Registry, word: &str, page: Page) -> Option<String> {
     let wanted = word.to_lowercase();
-    let family = families::nearest(registry, &wanted);
-    let is_named = |name: &str| match family {
-        Some(family) => name.split('.').next() == Some(family),
-        None => wanted.len() >= SHORTEST && name.contains(&wanted),
+    let family = lookup::similar(word, families::names(registry));
+    let is_named = |bench: &&&Benchmark| match family {
+        Some(family) => families::family(bench) == family,
+        None => wanted.len() >= SHORTEST && bench.name.contains(&wanted),
     };
-    let found: Vec<_> = registry.all().iter().filter(|bench| is_named(bench.name)).collect();
-    let first = found.first()?;
-    let title = match family {
-        Some(family) => format!("family {family}: {}", families::about(family).unwrap_or_default()),
-        None => format!("benchmarks with {word} in their names"),
-    };
-    let names = found.iter().map(|bench| bench.name).collect::<Vec<_>>().join(" ");
-    let next = format!(
-        "ombx help {} explains one, ombx list '{}' has a sentence of each",
-        first.name,
-        match family {
-            Some(family) => format!("{family}.*"),
-            None => format!("*{wanted}*"),
+    let makes_call =
+        |bench: &&&Benchmark| bench.described.calls.iter().any(|call| call.eq_ignore_ascii_case(word));
+    let named: Vec<_> = registry.all().iter().filter(is_named).collect();
+    let (found, title, listed) = match family {
+        Some(family) => {
+            let about = families::about(family).unwrap_or_default();
+            (named, format!("family {family}: {about}"), format!("'{family}.*'"))
         }
-    );
+        None if !named.is_empty() => {
+            (named, format!("benchmarks with {word} in their names"), format!("'*{wanted}*'"))
+        }
+        None => {
+            let calling = registry.all().iter().filter(makes_call).collect();
+            (calling, format!("benchmarks that call {word}"), "NAME".to_owned())
+        }
+    };
+    let first = found.first()?;
+    let names = found.iter().map(|bench| bench.name).collect::<Vec<_>>().join(" ");
+    let next = format!("ombx help {} explains one, ombx list {listed} has a sentence of each", first.name);
     Some(page.paragraph(&title, &names) + &next + "\n")
-}
-
-/// Returns the names whose texts have this word, also in the plural.
-fn mentioned(registry: &Registry, parser: &Command, word: &str, page: Page) -> Option<String> {
-    let wanted = word.to_lowercase();
-    let letters = wanted.bytes().filter(u8::is_ascii_alphabetic).count();
-    if letters < FEWEST_LETTERS || COMMON.contains(&wanted.as_str()) {
-        return None;
-    }
-    let has = |text: &str| has_word(text, &wanted);
-    let options = visible(parser).into_iter().flat_map(Command::get_arguments).filter(|arg| {
-        let texts = [arg.get_help(), arg.get_long_help()].into_iter().flatten().map(ToString::to_string);
-        let values =
-            explained_values(arg).into_iter().filter_map(|value| value.get_help().map(ToString::to_string));
-        !arg.is_hide_set() && texts.chain(values).any(|text| has(&text))
-    });
-    let benchmarks = registry
-        .all()
-        .iter()
-        .filter(|bench| has(bench.about) || bench.described.calls.iter().any(|call| has(call)));
-    let columns = reference::columns().filter(|column| has(&column.names.join(" ")) || has(&column.meaning));
-    let marks =
-        reference::marks().filter(|mark| has(&format!("{} {} {}", mark.shown, mark.condition, mark.advice)));
-    let found: [(&str, Vec<String>); 5] = [
-        ("options", options.filter_map(|arg| arg.get_long().map(|long| format!("--{long}"))).collect()),
-        ("benchmarks", benchmarks.map(|bench| bench.name.to_owned()).collect()),
-        ("columns and words", columns.filter_map(|column| column.names.into_iter().next()).collect()),
-        ("marks", marks.map(|mark| mark.code).collect()),
-        ("exit codes", reference::exit_codes().filter(|row| has(&row.meaning)).map(|row| row.code).collect()),
-    ];
-    let lines = found.into_iter().filter_map(|(kind, names)| names_paragraph(kind, names, word, page));
-    let lines: String = lines.collect();
-    (!lines.is_empty()).then(|| lines + "ombx help NAME explains one\n")
-}
-
-/// Returns whether a text, in any case, has a word or its plural. `wanted` is in lower case.
-fn has_word(text: &str, wanted: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let text = text.to_lowercase();
-    text.match_indices(wanted).any(|(at, _)| {
-        let rest = &text[at + wanted.len()..];
-        !text[..at].ends_with(is_part) && !rest.strip_prefix('s').unwrap_or(rest).starts_with(is_part)
-    })
-}
-
-/// Returns a paragraph with the first names of one kind whose texts have a word; `None` without names.
-fn names_paragraph(kind: &str, mut names: Vec<String>, word: &str, page: Page) -> Option<String> {
-    names.sort();
-    names.dedup();
-    let further = names.len().saturating_sub(LISTED);
-    names.truncate(LISTED);
-    let end = if further > 0 { format!(" and {further} more") } else { String::new() };
-    let title = format!("{kind} with {word} in their texts");
-    (!names.is_empty()).then(|| page.paragraph(&title, &(names.join(", ") + &end)))
 }
 
 /// Returns the options of this name, each with the commands that have it.

@@ -13,7 +13,7 @@ use ombx_results::render::{
     ImbMode,
 };
 
-use crate::{arguments::argv, suite::nearest};
+use crate::{arguments::argv, job::lookup};
 
 /// A program of IMB.
 pub(crate) struct Program {
@@ -296,7 +296,7 @@ impl Program {
     pub(super) fn find(&self, name: &str) -> Result<&'static Entry> {
         let found = self.entries().find(|entry| entry.name.eq_ignore_ascii_case(name));
         found.ok_or_else(|| {
-            let near = nearest(name, self.entries().map(|entry| entry.name));
+            let near = lookup::similar(name, self.entries().map(|entry| entry.name));
             let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
             let called = argv::called("imb", self.name);
             Error::usage(format!(

@@ -99,9 +99,8 @@ fn table(judge: &Judge) -> Vec<Known> {
     table
 }
 
-/// Writes the files that [`right`] names, and the index that `ombx history` writes before it finds that no result matches.
+/// Writes the files that [`right`] names.
 fn write_files(judge: &Judge) {
-    judge.write(".ombx-index", "");
     judge.write("golden.jsonl", include_str!("../../../../results/tests/golden/one_launch.jsonl"));
     judge.write("node.toml", "[[entry]]\nrun = 'sockets.latency'\nsizes = 8\nlatency = '<5us'\n");
 }
@@ -114,7 +113,7 @@ fn right(judge: &Judge, command: &str) -> Vec<String> {
         "run" => &["p2p.latency"],
         "show" => &["golden.jsonl"],
         "compare" => &["golden.jsonl", "golden.jsonl"],
-        "history" | "export" => &["."],
+        "history" => &["."],
         "report" => &["golden.jsonl", "--output=page.html"],
         "ab" => &["--a", &program, "--b", &program, "p2p.latency"],
         "osu" => &["osu_latency"],
