@@ -55,7 +55,7 @@ fn collectives_of_several_threads_are_verified() {
     assert!(rows.iter().all(|row| row.samples.len() == 2 && row.samples[0].batch == 1));
     // Ranks with threads are not bound.
     let is_crowded = available_parallelism().unwrap().get() < 4;
-    let is_marked = |row: &Measurement| row.trust.iter().any(|mark| mark.code == "crowded_threads");
+    let is_marked = |row: &Measurement| row.trust.iter().any(|mark| mark.code.name() == "crowded_threads");
     assert!(rows.iter().all(|row| is_marked(row) == is_crowded));
     let options = "--sizes 1K --iterations 4 --warmup 1 --launches 1";
     let work = |bench: &str| rows_of(&format!("{bench} {options}"))[0].work;

@@ -20,7 +20,7 @@ use crate::{
         rounds::{OpenCase, Sampling},
         session::{Ranks, Sink, passed_on, selected},
     },
-    result::{Growth, Level, Mark, Measurement, Run, Tally},
+    result::{Growth, Level, Mark, MarkCode, Measurement, Run, Tally},
     system::{clock::Clock, device_counters::DeviceCounters, environment, machine},
     team::{Place, Placement, Team},
     trust,
@@ -226,10 +226,8 @@ fn broadcast_marks(team: &dyn Team, mine: Vec<Mark>) -> Result<Vec<Mark>> {
         .into_iter()
         .map(|Mark { level, code, short, advice, .. }| (level, code, short, advice))
         .collect();
-    let marks: Vec<(Level, String, String, String)> = team.broadcast_message(mine)?;
-    let mark = |(level, code, short, advice): (Level, String, String, String)| {
-        Mark::new(level, &code, short, advice)
-    };
+    let marks: Vec<(Level, MarkCode, String, String)> = team.broadcast_message(mine)?;
+    let mark = |(level, code, short, advice)| Mark { level, code, short, advice, effect: None };
     Ok(marks.into_iter().map(mark).collect())
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 use ombx_core::{
-    trust,
+    result::MarkCode,
     unit::{Bytes, counted},
 };
 use ombx_results::{
@@ -196,7 +196,7 @@ fn finds(case: &CaseComparison) -> String {
 fn table(cases: &[&CaseComparison], comparison: &Comparison) -> Markup {
     let marks = |case: &CaseComparison| {
         let marks = case.base.marks.iter().chain(&case.new.marks);
-        let marks: BTreeSet<String> = marks.map(|code| trust::phrase(code)).collect();
+        let marks: BTreeSet<String> = marks.map(MarkCode::phrase).collect();
         marks.into_iter().collect::<Vec<_>>().join(", ")
     };
     let has_marks = cases.iter().any(|case| !marks(case).is_empty());

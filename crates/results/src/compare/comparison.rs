@@ -5,7 +5,13 @@ use std::{
     fmt,
 };
 
-use ombx_core::{benchmark::Metric, fact::Fact, result::Run, system::node_set, team::Placement, trust};
+use ombx_core::{
+    benchmark::Metric,
+    fact::Fact,
+    result::{MarkCode, Run},
+    system::node_set,
+    team::Placement,
+};
 use serde::Serialize;
 
 use crate::{
@@ -229,7 +235,7 @@ pub struct UnitMedians {
     /// Median of each run or turn that counts; of each launch if there are too few of them for a verdict.
     pub values: Vec<f64>,
     /// Codes of the marks that any launch has.
-    pub marks: BTreeSet<String>,
+    pub marks: BTreeSet<MarkCode>,
 }
 
 impl UnitMedians {
@@ -293,7 +299,7 @@ pub enum Reason {
     /// The state of the machine is unknown in too many runs or turns.
     UnknownState,
     /// A mark of too many launches says that their figures are wrong. Its code.
-    Marked(String),
+    Marked(MarkCode),
     /// The sides, or too many of their launches, measured other links of the host.
     OtherLinks,
     /// The sides differ, but the interval contains an end of the margin.
@@ -311,7 +317,7 @@ impl fmt::Display for Reason {
             Reason::FewUnits(Unit::Turn) => write!(f, "fewer than {} turns", Unit::Turn.least()),
             Reason::MachineChanged => f.write_str("the sides met different states of the machine"),
             Reason::UnknownState => f.write_str("the state of the machine is unknown"),
-            Reason::Marked(code) => write!(f, "spoiled by {}", trust::phrase(code)),
+            Reason::Marked(code) => write!(f, "spoiled by {}", code.phrase()),
             Reason::OtherLinks => f.write_str("the sides measured other links of the host"),
             Reason::SizeUnknown => f.write_str("differs, size unknown"),
             Reason::Chance => f.write_str("beyond the margin, but it could be chance"),

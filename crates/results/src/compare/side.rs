@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use ombx_core::{
     benchmark::{Figure, Metric},
-    result::{Level, Measurement, Outcome, Run},
+    result::{Level, MarkCode, Measurement, Outcome, Run},
     system::performance::INSTRUCTIONS,
 };
 
@@ -74,8 +74,8 @@ pub(super) struct Launch {
     /// Logarithm of the instructions of a rank per operation; `None` if they were not counted.
     pub(super) log_instructions: Option<f64>,
     /// Code of a mark on which no verdict may rest.
-    pub(super) invalid: Option<String>,
-    pub(super) marks: BTreeSet<String>,
+    pub(super) invalid: Option<MarkCode>,
+    pub(super) marks: BTreeSet<MarkCode>,
     /// Which links its median is of, if the case is a host.
     pub(super) links: Option<LinkSet>,
 }

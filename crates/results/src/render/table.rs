@@ -220,7 +220,7 @@ impl Table {
     }
 
     fn note(&mut self, notice: &Mark) {
-        let (word, advice) = (plain(&notice.code.replace('_', " ")), plain(&notice.advice));
+        let (word, advice) = (plain(&notice.code.name().replace('_', " ")), plain(&notice.advice));
         let note = self.notes.entry(word).or_insert_with(|| Note { advice: advice.clone(), others: 0 });
         note.others += usize::from(note.advice != advice);
     }

@@ -9,7 +9,7 @@ use ombx_core::{
     benchmark::payload::Check,
     fact::HostFacts,
     order::sort_by_value,
-    result::{Growth, Level, Measurement, Run},
+    result::{Growth, Level, MarkCode, Measurement, Run},
     unit::{Bytes, counted},
 };
 
@@ -50,7 +50,7 @@ pub struct LinkSweep {
     obstacle: Option<String>,
     rows: Rows,
     /// Advice and number of rows by level and code of the mark.
-    marks: BTreeMap<(Level, String), (String, usize)>,
+    marks: BTreeMap<(Level, MarkCode), (String, usize)>,
     /// Rows whose data were verified, by message size.
     checks: BTreeMap<u64, Checks>,
     /// Facts about the hosts.
@@ -162,11 +162,11 @@ impl LinkSweep {
         self.launches[launch].add(row, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
         self.steps.add(row, launch);
         self.rows.all += 1;
-        self.rows.waited += usize::from(row.doubts().any(|mark| WAITING.contains(&mark.code.as_str())));
+        self.rows.waited += usize::from(row.doubts().any(|mark| WAITING.contains(&mark.code)));
         self.rows.doubtful += usize::from(row.doubts().next().is_some());
         row.trust.iter().for_each(|mark| self.count(mark.level, &mark.code, &mark.advice, 1));
         self.add_shared(row, 1);
-        let reason = || no_verdict_reason(row.trust.iter().map(|mark| mark.code.as_str()));
+        let reason = || no_verdict_reason(row.trust.iter().map(|mark| &mark.code));
         self.obstacle = self.obstacle.take().or_else(reason);
     }
 
@@ -175,7 +175,7 @@ impl LinkSweep {
         let launch = self.launch();
         self.launches[launch].add_round(round, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
         self.steps.add_round(round, launch);
-        let is_waiting = |mark: &&RoundMark| WAITING.contains(&mark.mark.code.as_str());
+        let is_waiting = |mark: &&RoundMark| WAITING.contains(&mark.mark.code);
         let waiting: Vec<&RoundMark> = round.doubts().filter(is_waiting).collect();
         self.rows.all += round.len();
         if !waiting.is_empty() {
@@ -187,7 +187,7 @@ impl LinkSweep {
             self.count(mark.level, &mark.code, &mark.advice, round.count(links));
         }
         self.add_shared(&round.row, round.len());
-        let reason = || no_verdict_reason(round.marks.iter().map(|mark| mark.mark.code.as_str()));
+        let reason = || no_verdict_reason(round.marks.iter().map(|mark| &mark.mark.code));
         self.obstacle = self.obstacle.take().or_else(reason);
     }
 
@@ -212,8 +212,8 @@ impl LinkSweep {
         self.obstacle = self.obstacle.take().or_else(|| of_launch.obstacle.clone());
     }
 
-    fn count(&mut self, level: Level, code: &str, advice: &str, rows: usize) {
-        let known = self.marks.entry((level, code.to_owned()));
+    fn count(&mut self, level: Level, code: &MarkCode, advice: &str, rows: usize) {
+        let known = self.marks.entry((level, code.clone()));
         known.or_insert_with(|| (advice.to_owned(), 0)).1 += rows;
     }
 
@@ -238,10 +238,8 @@ impl LinkSweep {
     }
 
     /// Returns level and code of each mark, its advice, and the number of rows.
-    pub fn marks(&self) -> impl Iterator<Item = (Level, &str, &str, usize)> {
-        self.marks
-            .iter()
-            .map(|((level, code), (advice, rows))| (*level, code.as_str(), advice.as_str(), *rows))
+    pub fn marks(&self) -> impl Iterator<Item = (Level, &MarkCode, &str, usize)> {
+        self.marks.iter().map(|((level, code), (advice, rows))| (*level, code, advice.as_str(), *rows))
     }
 
     /// Returns the number of the current launch, from 0.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use ombx_core::{
     measure::runner::SplitMix64,
     order::sort_by_value,
-    result::{Level, Mark, Measurement},
+    result::{Level, Mark, MarkCode, Measurement},
     stats,
     unit::counted,
 };
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Marks of ranks that waited for a CPU.
-pub(super) const WAITING: [&str; 3] = ["preempted", "stolen", "waited"];
+pub(super) const WAITING: [MarkCode; 3] = [MarkCode::Preempted, MarkCode::Stolen, MarkCode::Waited];
 
 /// Standard deviation of the smallest of one, two and three normally distributed values, in theirs (David and Nagaraja, Order Statistics).
 const SPREADS_OF_SHORTEST: [f64; 3] = [1.0, 0.826, 0.748];
@@ -394,7 +394,7 @@ impl TimesBySize {
 
 /// Returns whether a row with this mark is invalid because ranks waited for a CPU.
 fn is_of_waiting(mark: &Mark) -> bool {
-    mark.level == Level::Invalid && WAITING.contains(&mark.code.as_str())
+    mark.level == Level::Invalid && WAITING.contains(&mark.code)
 }
 
 /// Maximum number of rows of one message size that are kept, unless there are more than `ROWS_PER_RANK` for each rank.

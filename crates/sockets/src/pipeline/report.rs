@@ -13,7 +13,7 @@ use ombx_core::{
         session::Session,
         stop,
     },
-    result::{Mark, Measurement, Outcome, Samples},
+    result::{Mark, MarkCode, Measurement, Outcome, Samples},
     stats::Summary,
     system::{clock::Since, environment::Counters, performance::uncounted_processes},
     team::Place,
@@ -132,7 +132,13 @@ fn node_row(empty: Measurement, all: &Measurement, plan: &Plan, runs: &[Run], no
         summary: Summary::new(&Measurement::combine(&samples, 1)),
         samples,
         figures,
-        trust: all.trust.iter().filter(|mark| mark.code == "crowded").cloned().chain(empty.trust).collect(),
+        trust: all
+            .trust
+            .iter()
+            .filter(|mark| mark.code == MarkCode::Crowded)
+            .cloned()
+            .chain(empty.trust)
+            .collect(),
         ..empty
     }
 }
@@ -163,7 +169,7 @@ pub(super) fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan, node: O
         work: Some(Work { bytes: shape.bytes(), ops: nodes * nodes * u64::from(shape.buffers), legs: 1 }),
         aggregation: session.assignment.aggregation(),
         // Here the kernel places the processes: being unbound is no fault.
-        trust: session.standing.iter().filter(|notice| notice.code != "unbound").cloned().collect(),
+        trust: session.standing.iter().filter(|notice| notice.code != MarkCode::Unbound).cloned().collect(),
         ..Measurement::new(
             bench.name,
             format!("{}/{own}{rest}", bench.name),
@@ -358,20 +364,18 @@ fn marks(plan: &Plan, hosts: &Hosts, rejected: u64) -> Vec<Mark> {
     let busy = 2 * u64::from(shape.nodes) * u64::from(shape.nodes) * u64::from(shape.phases - 1);
     let cpus = plan.cpus.count() as u64;
     let crowded = (hosts.are_here() && busy > cpus).then(|| {
-        Mark::invalid(
-            "crowded",
+        Mark::with_advice(
+            MarkCode::Crowded,
             format!("{busy} on {cpus} CPUs"),
             format!(
-                "{busy} senders and receivers share {cpus} CPUs: the figure shows how fast this host copies, not what a network carries"
+                "{busy} senders and receivers share {cpus} CPUs: the figure shows how fast this host copies, \
+                 not what a network carries"
             ),
         )
     });
     let unknown = (rejected > 0).then(|| {
-        Mark::caution(
-            "strangers",
-            format!("{rejected} strangers"),
-            format!("the nodes rejected {rejected} connections without this session's token"),
-        )
+        let cause = format!("the nodes rejected {rejected} connections without this session's token");
+        Mark::new(MarkCode::Strangers, format!("{rejected} strangers"), cause)
     });
     crowded.into_iter().chain(unknown).collect()
 }
