@@ -299,8 +299,8 @@ fn far_rank(rank: u32, place: &Place, devices: &[Device<'_>]) -> Option<Mark> {
         MarkCode::FarDevice,
         format!("far from {device}"),
         format!(
-            "rank {rank} runs on CPUs {} of {}, and {device} is attached to CPUs {cpus}: bind ranks to these, unless the run uses a \
-             slower device",
+            "rank {rank} runs on CPUs {} of {}, and {device} is attached to CPUs {cpus}: bind ranks to \
+             these, unless the run uses a slower device",
             place.cpus, place.host
         ),
     ))

@@ -26,21 +26,29 @@ use ombx_mpi::{
 
 use crate::options::{self, Access, FileKernel, Operation};
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     options::of_files(
-        Benchmark::custom("io.read", "a block that every rank reads from a file", Metric::Bandwidth, METHOD, run),
+        Benchmark::custom(
+            "io.read",
+            "a block that every rank reads from a file",
+            Metric::Bandwidth,
+            METHOD,
+            run
+        ),
         &[Pacing::PARAMETER, SyncHosts::PARAMETER, Pointer::PARAMETER, Access::PARAMETER, Files::PARAMETER],
     )
     .iterates(&["MPI_File_read"], "ranks S / t of the slowest rank")
-}
+);
 
 const METHOD: Method = Method {
-    timed: "a read of every rank. The call is MPI_File_read, with --pointer explicit MPI_File_read_at, with --pointer shared \
-            MPI_File_read_shared, and with --access collective MPI_File_read_all, MPI_File_read_at_all or MPI_File_read_ordered. Data that the system keeps in memory is not read from the storage device again",
-    untimed: "creating and writing the file; moving the pointer to the start of the file and synchronising the ranks before each sample; \
-              checking",
-    like: "S_Read_indv, P_Read_indv, P_Read_priv, C_Read_indv of IMB-IO and the same with expl and shared, which read on from where the \
-           repetition before has ended",
+    timed: "a read of every rank. The call is MPI_File_read, with --pointer explicit MPI_File_read_at, \
+            with --pointer shared MPI_File_read_shared, and with --access collective MPI_File_read_all, \
+            MPI_File_read_at_all or MPI_File_read_ordered. Data that the system keeps in memory is not \
+            read from the storage device again",
+    untimed: "creating and writing the file; moving the pointer to the start of the file and synchronising \
+              the ranks before each sample; checking",
+    like: "S_Read_indv, P_Read_indv, P_Read_priv, C_Read_indv of IMB-IO and the same with expl and shared, \
+           which read on from where the repetition before has ended",
 };
 
 /// Runs each combination of pointer and access. They are types, so that the timed loop has no branch.

@@ -46,10 +46,10 @@ fn element(case: &Case) -> ElementType {
 impl<F: Completes, const STREAM: bool> Kernel for Combined<F, STREAM> {
     const METRIC: Metric = if STREAM { Metric::Bandwidth } else { Metric::Latency };
     const METHOD: Method = Method {
-        timed: "on every rank, one accumulate into the memory of rank 0, or a window of them, and one flush of all or one fence; \
-                the slowest rank counts",
-        untimed: "creating the window, MPI_Win_lock_all or the first fence, filling and checking memory, the synchronisation before \
-                  each iteration",
+        timed: "on every rank, one accumulate into the memory of rank 0, or a window of them, and one \
+                flush of all or one fence; the slowest rank counts",
+        untimed: "creating the window, MPI_Win_lock_all or the first fence, filling and checking memory, \
+                  the synchronisation before each iteration",
         like: "with --completion fence Accumulate of IMB-EXT",
     };
 
@@ -158,18 +158,16 @@ fn check_elements(case: &Case, _: &Plan) -> std::result::Result<(), String> {
     reduction::check_accumulate(Elements::Accumulated, reduction::accumulated(case).0, ReductionOp::Sum)
 }
 
-ombx_core::inventory::submit! {
-    entry::<false>(
-        "rma.acc_many_latency",
-        "one accumulate of every rank into the memory of rank 0 and one flush",
-        "t of the slowest rank",
-    )
-}
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(entry::<false>(
+    "rma.acc_many_latency",
+    "one accumulate of every rank into the memory of rank 0 and one flush",
+    "t of the slowest rank",
+));
+ombx_core::inventory::submit!(
     entry::<true>(
         "rma.acc_many_bw",
         "many accumulates of every rank into the memory of rank 0 and one flush",
         "R W S / t of the slowest rank; R: ranks",
     )
     .streaming()
-}
+);

@@ -151,12 +151,12 @@ impl<A: Access, F: Completes, const STREAM: bool> Many<A, F, STREAM> {
 impl<A: Access, F: Completes, const STREAM: bool> Kernel for Many<A, F, STREAM> {
     const METRIC: Metric = if STREAM { Metric::Bandwidth } else { Metric::Latency };
     const METHOD: Method = Method {
-        timed: "on every rank, one access to each of its targets, or a window of them, and one flush of all or one fence; the \
-                slowest rank counts",
-        untimed: "creating the window, MPI_Win_lock_all or the first fence, filling and checking memory, the synchronisation before \
-                  each iteration",
-        like: "One_put_all, All_put_all, Exchange_put and Bidir_put of IMB-RMA; with --completion fence Unidir_Put and Bidir_Put of \
-               IMB-EXT; and the same with gets",
+        timed: "on every rank, one access to each of its targets, or a window of them, and one flush of \
+                all or one fence; the slowest rank counts",
+        untimed: "creating the window, MPI_Win_lock_all or the first fence, filling and checking memory, \
+                  the synchronisation before each iteration",
+        like: "One_put_all, All_put_all, Exchange_put and Bidir_put of IMB-RMA; with --completion fence \
+               Unidir_Put and Bidir_Put of IMB-EXT; and the same with gets",
     };
 
     fn work(case: &Case) -> Work {
@@ -278,18 +278,24 @@ const TIME: &str = "t of the slowest rank";
 /// Figure of windows of accesses; `A` is the number of pairs of an origin and a target.
 const RATE: &str = "A W S / t of the slowest rank; A: pairs of an origin and a target";
 
-ombx_core::inventory::submit! {
-    entry::<PutTo, false>("rma.put_many_latency", "one put to each of several ranks and one flush", TIME)
-}
-ombx_core::inventory::submit! {
-    entry::<GetFrom, false>("rma.get_many_latency", "one get from each of several ranks and one flush", TIME)
-}
-ombx_core::inventory::submit! {
-    entry::<PutTo, true>("rma.put_many_bw", "many puts to each of several ranks and one flush", RATE).streaming()
-}
-ombx_core::inventory::submit! {
-    entry::<GetFrom, true>("rma.get_many_bw", "many gets from each of several ranks and one flush", RATE).streaming()
-}
+ombx_core::inventory::submit!(entry::<PutTo, false>(
+    "rma.put_many_latency",
+    "one put to each of several ranks and one flush",
+    TIME
+));
+ombx_core::inventory::submit!(entry::<GetFrom, false>(
+    "rma.get_many_latency",
+    "one get from each of several ranks and one flush",
+    TIME
+));
+ombx_core::inventory::submit!(
+    entry::<PutTo, true>("rma.put_many_bw", "many puts to each of several ranks and one flush", RATE)
+        .streaming()
+);
+ombx_core::inventory::submit!(
+    entry::<GetFrom, true>("rma.get_many_bw", "many gets from each of several ranks and one flush", RATE)
+        .streaming()
+);
 
 ombx_core::parameter! {
     /// Call that completes accesses to several ranks

@@ -238,7 +238,8 @@ impl SocketOptions {
         let is_set = given.into_iter().all(|given| given.is_ok_and(|given| given >= bytes));
         if !is_set {
             return Err(Error::unsupported(format!(
-                "a socket buffer of {bytes} bytes exceeds this host's limit; raise net.core.wmem_max and net.core.rmem_max"
+                "a socket buffer of {bytes} bytes exceeds this host's limit; raise net.core.wmem_max and \
+                 net.core.rmem_max"
             )));
         }
         Ok(())

@@ -100,14 +100,16 @@ pub(crate) static CONGESTION: Parameter = Parameter::free(
 pub(crate) static DSCP: Parameter = Parameter::free(
     "dscp",
     "CLASS",
-    "Class of the packets in their IP headers (RFC 2474), a name or a number below 64, for example: --dscp EF or --dscp 46 [default: the kernel's]",
+    "Class of the packets in their IP headers (RFC 2474), a name or a number below 64, for example: --dscp \
+     EF or --dscp 46 [default: the kernel's]",
     |text| class(text).map(|_| ()),
 );
 
 pub(crate) static LOW_WATER: Parameter = Parameter::free(
     "rcvlowat",
     "BYTES",
-    "SO_RCVLOWAT: bytes that wake a receiver of TCP inside a window, for example: --rcvlowat 1, which is the kernel's [default: 128K if both ends have BBR, else the kernel's]",
+    "SO_RCVLOWAT: bytes that wake a receiver of TCP inside a window, for example: --rcvlowat 1, which is \
+     the kernel's [default: 128K if both ends have BBR, else the kernel's]",
     |text| low_water_bytes(text).map(|_| ()),
 );
 

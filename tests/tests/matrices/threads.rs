@@ -77,7 +77,8 @@ fn partners_are_near_or_far() {
 /// The lines of IMB-MT, as its source prints them: titles and cells of 13 characters, and bytes of all threads.
 #[test]
 fn imb_mt_prints_its_tables() {
-    let words = "imb IMB-MT PingPongMT UniBandMT BarrierMT ReduceMT -thread_level multiple -count 1,256 -repeat 20 -warmup 1";
+    let words = "imb IMB-MT PingPongMT UniBandMT BarrierMT ReduceMT -thread_level multiple -count 1,256 \
+                 -repeat 20 -warmup 1";
     let done = Job::ombx(words).env("OMP_NUM_THREADS", "2,4").run().expect(0);
     let tables: Vec<Vec<&str>> =
         done.stdout.split("# Benchmarking ").skip(1).map(|table| table.lines().collect()).collect();

@@ -137,7 +137,8 @@ impl Dated {
         let name = directory.display().to_string();
         if let Some(more @ 1..) = newest.len().checked_sub(MOST_FILES) {
             stderr_line!(
-                "ombx: the page has the rows of the {MOST_FILES} newest files of {}, and {more} files in its history only",
+                "ombx: the page has the rows of the {MOST_FILES} newest files of {}, and {more} files in \
+                 its history only",
                 stderr::printable(&name)
             );
             newest.truncate(MOST_FILES);

@@ -279,8 +279,8 @@ pub(super) fn add_ack_figures(row: &mut Measurement, least: u64) {
         return;
     }
     let why = format!(
-        "not resolved: {:.3} us with the acknowledgement minus {part} round trips of {:.3} us is {:.3} us, with a 95 % interval \
-         from {:.3} to {:.3} and a minimum of {:.3}",
+        "not resolved: {:.3} us with the acknowledgement minus {part} round trips of {:.3} us is {:.3} us, \
+         with a 95 % interval from {:.3} to {:.3} and a minimum of {:.3}",
         t.median / 1e3,
         rtt.median / 1e3,
         summary.median / 1e3,

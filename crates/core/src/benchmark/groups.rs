@@ -46,7 +46,8 @@ impl Groups {
             Ok(())
         } else {
             Err(Error::unsupported(format!(
-                "{count} groups need {least} ranks or a larger multiple of {count}, has {ranks}; start it with -n {least}"
+                "{count} groups need {least} ranks or a larger multiple of {count}, has {ranks}; start it \
+                 with -n {least}"
             )))
         }
     }
@@ -71,7 +72,8 @@ impl ParameterValue for Groups {
     const PARAMETER: &'static Parameter = &Parameter::one_of::<Groups>(
         "groups",
         "G",
-        "Groups of consecutive ranks that run the same collective operation at the same time, with at least 2 ranks each [default: 1]",
+        "Groups of consecutive ranks that run the same collective operation at the same time, with at \
+         least 2 ranks each [default: 1]",
     )
     .named(Named::AfterSize(if_chosen::<Groups>))
     .under(Heading::General)
@@ -225,7 +227,8 @@ impl ParameterValue for Depth {
     const PARAMETER: &'static Parameter = &Parameter::read_by(
         "window",
         "NUMBERS",
-        "Operations in flight in bandwidth benchmarks, each number with rows of its own: 64, 1,4,16 (list), 1..64 (doubling)",
+        "Operations in flight in bandwidth benchmarks, each number with rows of its own: 64, 1,4,16 \
+         (list), 1..64 (doubling)",
         Reader::List(|text| Ok(parse_depths(text)?.iter().map(ToString::to_string).collect())),
     )
     .usually("64")

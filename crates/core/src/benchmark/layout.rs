@@ -94,7 +94,8 @@ impl ParameterValue for PairCount {
     const PARAMETER: &'static Parameter = &Parameter::one_of::<PairCount>(
         "pairs",
         "PAIRS",
-        "Pairs of ranks that communicate at the same time, in benchmarks of pairs [default: as many as the ranks allow]",
+        "Pairs of ranks that communicate at the same time, in benchmarks of pairs [default: as many as the \
+         ranks allow]",
     )
     .under(Heading::General);
     const DEFAULT: PairCount = PairCount(1);

@@ -28,13 +28,13 @@ crate::parameter! {
 pub static NEIGHBOURS: Parameter = Parameter::free(
     "neighbours",
     "LIST|@FILE",
-    "Edges of --topology edges: the rank that sends and the rank that receives, as 0:1,1:0; @FILE has a line for each, as 0,1",
+    "Edges of --topology edges: the rank that sends and the rank that receives, as 0:1,1:0; @FILE has a \
+     line for each, as 0,1",
     |text| edges(text).map(drop),
 )
 .named(Named::AfterSize(|values, _| {
-    let edges = Neighbourhood::from_values(values)
-        .edges
-        .filter(|_| values.get::<Topology>() == Topology::Edges)?;
+    let edges =
+        Neighbourhood::from_values(values).edges.filter(|_| values.get::<Topology>() == Topology::Edges)?;
     let code = code(edges.iter().flat_map(|(from, to)| [*from, *to]).map(u64::from));
     Some(format!("{}:{code:04x}", edges.len()))
 }));
@@ -43,7 +43,8 @@ pub static NEIGHBOURS: Parameter = Parameter::free(
 pub static TORUS: Parameter = Parameter::free(
     "torus",
     "DIMENSIONS:RADIUS",
-    "Dimensions of the periodic grid of --topology torus, and how far away in each of them neighbours are [default: 1:1]",
+    "Dimensions of the periodic grid of --topology torus, and how far away in each of them neighbours are \
+     [default: 1:1]",
     |text| torus(text).map(drop),
 )
 .named(Named::AfterSize(|values, _| {
@@ -138,7 +139,8 @@ fn torus(text: &str) -> Result<(u32, u32)> {
     };
     numbers.filter(fits).ok_or_else(|| {
         Error::usage(format!(
-            "--torus {text}: give 1 to {MOST_DIMENSIONS} dimensions and a radius of 1 to {MOST_RADIUS}, as in --torus 2:1"
+            "--torus {text}: give 1 to {MOST_DIMENSIONS} dimensions and a radius of 1 to {MOST_RADIUS}, as \
+             in --torus 2:1"
         ))
     })
 }

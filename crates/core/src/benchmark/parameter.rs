@@ -295,7 +295,10 @@ fn read_one<T: ParameterValue>(text: &str) -> Result<Vec<String>> {
 /// Declares an enum whose values have names, and a function that returns the name.
 #[macro_export]
 macro_rules! named {
-    ($( #[$of_type:meta] )* $vis:vis enum $Name:ident { $( $( #[$of_value:meta] )* $Value:ident = $name:literal, )+ }) => {
+    (
+        $( #[$of_type:meta] )*
+        $vis:vis enum $Name:ident { $( $( #[$of_value:meta] )* $Value:ident = $name:literal, )+ }
+    ) => {
         $( #[$of_type] )*
         $vis enum $Name { $( $( #[$of_value] )* $Value, )+ }
 

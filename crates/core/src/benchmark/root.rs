@@ -112,7 +112,8 @@ impl ParameterValue for Imbalance {
     const PARAMETER: &'static Parameter = &Parameter::list_of::<Imbalance>(
         "imbalance",
         "PERCENT",
-        "Difference of the smallest and the largest block from the message size, 0 to 100 %, each number with rows of its own [default: 0%]",
+        "Difference of the smallest and the largest block from the message size, 0 to 100 %, each number \
+         with rows of its own [default: 0%]",
     )
     .named(Named::AfterSize(if_chosen::<Imbalance>));
     const DEFAULT: Imbalance = Imbalance::NONE;

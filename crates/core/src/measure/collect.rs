@@ -136,8 +136,8 @@ pub(crate) fn collect(
 fn read_round(rank: u32, bytes: &[u8]) -> Result<RoundSamples> {
     RoundSamples::from_bytes(bytes).ok_or_else(|| {
         Error::fabric(format!(
-            "the samples of rank {rank} did not arrive as they were sent: start the same build of ombx on every rank, and check \
-             this MPI library or network if it is the same"
+            "the samples of rank {rank} did not arrive as they were sent: start the same build of ombx on \
+             every rank, and check this MPI library or network if it is the same"
         ))
     })
 }

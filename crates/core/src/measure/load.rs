@@ -293,8 +293,8 @@ impl Division {
         let least = victims.saturating_add(least_of_load);
         if least > total {
             return Err(Error::unsupported(format!(
-                "needs {least} ranks, {victims} that are measured and {least_of_load} for the load, has {total}; start it with \
-                 -n {least}"
+                "needs {least} ranks, {victims} that are measured and {least_of_load} for the load, has \
+                 {total}; start it with -n {least}"
             )));
         }
         let hosts: Vec<&str> = places.iter().map(|place| &*place.host).collect();

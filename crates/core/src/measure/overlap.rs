@@ -103,8 +103,9 @@ impl<N: Overlappable + Movable> Overlappable for Cold<N> {
 
 /// Description of the method, for registry entries.
 pub const METHOD: Method = Method {
-    timed: "starting the operation, computation that lasts as long as the operation alone, with --tests calls of MPI_Test in \
-            between, and waiting for the operation; with --overlap none the start and the wait alone",
+    timed: "starting the operation, computation that lasts as long as the operation alone, with --tests \
+            calls of MPI_Test in between, and waiting for the operation; with --overlap none the start and \
+            the wait alone",
     untimed: "the operation alone (pure_us) and the computation alone (compute_us), which alternate with the samples; \
               buffers, filling and checking them",
     like: "osu_i*, which calibrates the computation of each rank to that rank's time; ombx uses the slowest rank's; \

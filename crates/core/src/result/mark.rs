@@ -54,14 +54,14 @@ struct Entry {
 
 /// Declares the codes of marks: name in result files, level, phrase, and what to do.
 macro_rules! codes {
-    ($($Code:ident = $name:literal, $level:ident, $phrase:literal, $advice:literal;)+) => {
+    ($($Code:ident = $name:ident, $level:ident, $phrase:literal, $advice:literal;)+) => {
         /// What a mark is about.
         ///
         /// A code has a stable name in result files, a usual level, a phrase for sentences, and an advice.
         #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(from = "String", into = "String")]
         pub enum MarkCode {
-            $(#[doc = concat!("`", $name, "`: ", $phrase)] $Code,)+
+            $(#[doc = concat!("`", stringify!($name), "`: ", $phrase)] $Code,)+
             /// A code that this version of ombx does not know. Other versions wrote it.
             Other(String),
         }
@@ -73,7 +73,7 @@ macro_rules! codes {
             fn entry(&self) -> Option<Entry> {
                 Some(match self {
                     $(MarkCode::$Code => {
-                        Entry { name: $name, level: Level::$level, phrase: $phrase, advice: $advice }
+                        Entry { name: stringify!($name), level: Level::$level, phrase: $phrase, advice: $advice }
                     })+
                     MarkCode::Other(_) => return None,
                 })
@@ -84,86 +84,86 @@ macro_rules! codes {
 
 codes! {
     // Of a run.
-    DebugBuild = "debug_build", Invalid, "a debug build of ombx", "build with --release";
-    Oversubscribed = "oversubscribed", Invalid, "more ranks than CPUs", "use fewer ranks or more hosts";
-    SharedCpu = "shared_cpu", Invalid, "ranks on the same CPU", "bind each rank to its own CPU";
-    Clock = "clock", Caution, "a coarse clock", "raise --batch for short times";
-    Unbound = "unbound", Note, "ranks that are not bound", "bind ranks (mpiexec -bind-to core)";
-    Governor = "governor", Note, "CPUs that change their frequency", "set the governor to performance";
-    ThreadMultiple = "thread_multiple", Note, "locks for threads",
+    DebugBuild = debug_build, Invalid, "a debug build of ombx", "build with --release";
+    Oversubscribed = oversubscribed, Invalid, "more ranks than CPUs", "use fewer ranks or more hosts";
+    SharedCpu = shared_cpu, Invalid, "ranks on the same CPU", "bind each rank to its own CPU";
+    Clock = clock, Caution, "a coarse clock", "raise --batch for short times";
+    Unbound = unbound, Note, "ranks that are not bound", "bind ranks (mpiexec -bind-to core)";
+    Governor = governor, Note, "CPUs that change their frequency", "set the governor to performance";
+    ThreadMultiple = thread_multiple, Note, "locks for threads",
         "start with ombx, which gives that one ranks of its own, or run this one alone";
-    Interrupts = "interrupts", Note, "interrupts of a network device on the CPU of a rank",
+    Interrupts = interrupts, Note, "interrupts of a network device on the CPU of a rank",
         "bind the rank to the CPUs that are named, or move the interrupts";
-    FarDevice = "far_device", Note, "ranks far from their network device",
+    FarDevice = far_device, Note, "ranks far from their network device",
         "bind ranks to the CPUs that are named, unless the run uses a slower device";
-    IdleRanks = "idle_ranks", Note, "idle ranks", "start fewer ranks";
+    IdleRanks = idle_ranks, Note, "idle ranks", "start fewer ranks";
 
     // Of a row.
-    Preempted = "preempted", Note, "preempted ranks", "stop other programs, or bind ranks elsewhere";
-    Waited = "waited", Note, "ranks that waited for a CPU", "stop other programs, or bind ranks elsewhere";
-    Stolen = "stolen", Note, "CPU time taken by the hypervisor", "measure on a host with dedicated cores";
-    DeviceErrors = "device_errors", Note, "errors of devices",
+    Preempted = preempted, Note, "preempted ranks", "stop other programs, or bind ranks elsewhere";
+    Waited = waited, Note, "ranks that waited for a CPU", "stop other programs, or bind ranks elsewhere";
+    Stolen = stolen, Note, "CPU time taken by the hypervisor", "measure on a host with dedicated cores";
+    DeviceErrors = device_errors, Note, "errors of devices",
         "look at the cables, ports and logs of these hosts";
-    Throttled = "throttled", Caution, "CPUs that were too hot", "look at the cooling of these hosts";
-    LaunchesDrift = "launches_drift", Caution, "launches that drift", "repeat when the machine is steady";
-    LaunchStates = "launch_states", Caution, "launches in several states of the machine",
+    Throttled = throttled, Caution, "CPUs that were too hot", "look at the cooling of these hosts";
+    LaunchesDrift = launches_drift, Caution, "launches that drift", "repeat when the machine is steady";
+    LaunchStates = launch_states, Caution, "launches in several states of the machine",
         "compare figures of one state only";
-    PrecisionMissed = "precision_missed", Caution, "precision that was asked for and not reached",
+    PrecisionMissed = precision_missed, Caution, "precision that was asked for and not reached",
         "give a longer --budget, or quiet the machine";
-    NoInterval = "no_interval", Invalid, "no interval", "raise --max-time or --iterations";
-    Autocorrelated = "autocorrelated", Note, "samples that depend on each other",
+    NoInterval = no_interval, Invalid, "no interval", "raise --max-time or --iterations";
+    Autocorrelated = autocorrelated, Note, "samples that depend on each other",
         "look at the raw samples, raise --max-time";
-    Slowed = "slowed", Invalid, "rows that became slow", "give each rank a CPU of its own";
-    NotConverged = "not_converged", Note, "precision not reached", "raise --max-time";
-    Bimodal = "bimodal", Caution, "samples in two groups", "look at the raw samples and at other launches";
-    WrongClock = "wrong_clock", Invalid, "a clock that runs wrong", "measure again";
-    ClockCost = "clock_cost", Note, "a costly reading of the clock", "--batch 10 divides it by 10";
-    LateStarts = "late_starts", Caution, "late starts", "give each rank its own CPU";
-    ClocksApart = "clocks_apart", Caution, "clocks that differ",
+    Slowed = slowed, Invalid, "rows that became slow", "give each rank a CPU of its own";
+    NotConverged = not_converged, Note, "precision not reached", "raise --max-time";
+    Bimodal = bimodal, Caution, "samples in two groups", "look at the raw samples and at other launches";
+    WrongClock = wrong_clock, Invalid, "a clock that runs wrong", "measure again";
+    ClockCost = clock_cost, Note, "a costly reading of the clock", "--batch 10 divides it by 10";
+    LateStarts = late_starts, Caution, "late starts", "give each rank its own CPU";
+    ClocksApart = clocks_apart, Caution, "clocks that differ",
         "keep the network quiet, or use --pace dissemination";
-    StartsApart = "starts_apart", Caution, "pairs that started apart",
+    StartsApart = starts_apart, Caution, "pairs that started apart",
         "give each rank its own CPU, or raise --max-time";
-    Saturated = "saturated", Caution, "a rate that was not achieved",
+    Saturated = saturated, Caution, "a rate that was not achieved",
         "offer less; raise --window if the achieved rate is below that of the link";
-    BaseMoved = "base_moved", Caution, "a base that differs before and after the loads",
+    BaseMoved = base_moved, Caution, "a base that differs before and after the loads",
         "repeat when the machine is steady";
-    BelowOneWay = "below_one_way", Invalid, "broadcasts faster than one message",
+    BelowOneWay = below_one_way, Invalid, "broadcasts faster than one message",
         "do not read this row as the time of a broadcast";
-    OneByte = "one_byte", Note, "1 byte instead of 0", "compare it with 1-byte rows";
-    CrowdedThreads = "crowded_threads", Invalid, "more threads than CPUs", "give each thread its own CPU";
-    Unverified = "unverified", Caution, "data that was not checked",
+    OneByte = one_byte, Note, "1 byte instead of 0", "compare it with 1-byte rows";
+    CrowdedThreads = crowded_threads, Invalid, "more threads than CPUs", "give each thread its own CPU";
+    Unverified = unverified, Caution, "data that was not checked",
         "leave out --no-verify; --verify full or a smaller --window";
-    Crowded = "crowded", Invalid, "more ranks than CPUs", "use more hosts";
-    Strangers = "strangers", Caution, "foreign connections", "find out who connects";
+    Crowded = crowded, Invalid, "more ranks than CPUs", "use more hosts";
+    Strangers = strangers, Caution, "foreign connections", "find out who connects";
 
     // Of `ombx doctor` alone.
-    Limits = "limits", Invalid, "limits that prevent a start", "raise this limit";
-    Launcher = "launcher", Invalid, "a launcher that does not start ranks", "read what it says";
-    WrongLauncher = "wrong_launcher", Invalid, "a launcher of another MPI",
+    Limits = limits, Invalid, "limits that prevent a start", "raise this limit";
+    Launcher = launcher, Invalid, "a launcher that does not start ranks", "read what it says";
+    WrongLauncher = wrong_launcher, Invalid, "a launcher of another MPI",
         "use the mpiexec of that MPI, or let ombx run start the ranks";
-    PathLauncher = "path_launcher", Caution, "a launcher of another MPI in PATH",
+    PathLauncher = path_launcher, Caution, "a launcher of another MPI in PATH",
         "let ombx run start the ranks, or give the full path of this MPI's mpiexec";
-    LockedMemory = "memlock", Caution, "little memory that may be locked",
+    LockedMemory = memlock, Caution, "little memory that may be locked",
         "ulimit -l unlimited, also for remote shells";
-    OpenFiles = "nofile", Caution, "few open files", "ulimit -n 65536";
-    Stack = "stack", Caution, "small stacks", "ulimit -s 8192";
-    SharedMemory = "shared_memory", Caution, "little shared memory",
+    OpenFiles = nofile, Caution, "few open files", "ulimit -n 65536";
+    Stack = stack, Caution, "small stacks", "ulimit -s 8192";
+    SharedMemory = shared_memory, Caution, "little shared memory",
         "enlarge it (docker run --shm-size=1g) or remove files of old jobs";
-    ForeignLoad = "foreign_load", Caution, "other load", "wait until they end, or measure elsewhere";
-    HugePages = "huge_pages", Caution, "compaction for huge pages",
+    ForeignLoad = foreign_load, Caution, "other load", "wait until they end, or measure elsewhere";
+    HugePages = huge_pages, Caution, "compaction for huge pages",
         "echo madvise > /sys/kernel/mm/transparent_hugepage/defrag";
-    PtraceScope = "ptrace_scope", Caution, "ranks that cannot read each other's memory",
+    PtraceScope = ptrace_scope, Caution, "ranks that cannot read each other's memory",
         "sysctl kernel.yama.ptrace_scope=0";
-    DifferingHosts = "differing_hosts", Caution, "hosts that differ from the others",
+    DifferingHosts = differing_hosts, Caution, "hosts that differ from the others",
         "look at the device, its slot, cable and firmware, or leave the host out";
-    NarrowLink = "narrow_link", Caution, "accelerators with fewer lanes than they can have",
+    NarrowLink = narrow_link, Caution, "accelerators with fewer lanes than they can have",
         "look at its slot and riser";
-    SharedDevice = "shared_device", Note, "ranks that share an accelerator",
+    SharedDevice = shared_device, Note, "ranks that share an accelerator",
         "start as many ranks as devices, or the ranks under NVIDIA's Multi-Process Service";
-    DividedDevice = "divided_device", Note, "divided accelerators",
+    DividedDevice = divided_device, Note, "divided accelerators",
         "figures are not those of the whole device";
-    NoEcc = "no_ecc", Note, "memory without error correction", "say it beside them";
-    NoGpudirectRdma = "no_gpudirect_rdma", Caution, "accelerators that adapters do not reach",
+    NoEcc = no_ecc, Note, "memory without error correction", "say it beside them";
+    NoGpudirectRdma = no_gpudirect_rdma, Caution, "accelerators that adapters do not reach",
         "load the module nvidia_peermem, or use a driver with dma-buf";
 }
 

@@ -180,8 +180,9 @@ pub fn saturated(figures: &Figures) -> Option<Mark> {
             MarkCode::Saturated,
             "saturated",
             format!(
-                "less than the offered rate was achieved, so that the latency grew during the row and depends on its duration: \
-                 offer less than {offered} requests per second, or raise --window if the achieved rate is below that of the link"
+                "less than the offered rate was achieved, so that the latency grew during the row and \
+                 depends on its duration: offer less than {offered} requests per second, or raise --window \
+                 if the achieved rate is below that of the link"
             ),
         )
     })
@@ -299,8 +300,8 @@ fn unverified(check: &Check, checked: u64) -> Option<Mark> {
     let (level, why) = match check {
         Check::Passed if checked == 0 => (
             Level::Note,
-            "each check sees a part of what an iteration delivers, and there was no time to check a whole one (--verify full, or a \
-             smaller --window)",
+            "each check sees a part of what an iteration delivers, and there was no time to check a whole \
+             one (--verify full, or a smaller --window)",
         ),
         Check::Passed | Check::Failed(_) => return None,
         Check::Unsupported => (Level::Note, "this benchmark cannot check payloads"),

@@ -37,9 +37,10 @@ const BUFFERS: u32 = 64;
 /// Returns the description of what is timed.
 pub const fn method(like: &'static str) -> Method {
     Method {
-        timed: "rank 0 sends datagrams at scheduled times and writes into each when it was sent; rank 1 receives them and reads the \
-                clock after each call; the figures count from the first datagram that arrives to the last; datagrams that are due \
-                together are sent by one call, and those that arrive together received by one, unless --offload is off",
+        timed: "rank 0 sends datagrams at scheduled times and writes into each when it was sent; rank 1 \
+                receives them and reads the clock after each call; the figures count from the first \
+                datagram that arrives to the last; datagrams that are due together are sent by one call, \
+                and those that arrive together received by one, unless --offload is off",
         untimed: "the schedule, buffers, filling and checking them, the report of rank 1, which follows over TCP",
         like,
     }

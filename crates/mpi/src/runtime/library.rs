@@ -151,8 +151,8 @@ pub(crate) fn neighbour_call_works(call: &str, sources: usize, destinations: usi
     if call == "MPI_Neighbor_alltoallw" && sources > destinations && version.starts_with("MPICH Version: 4.0")
     {
         Err(Error::unsupported(format!(
-            "{version} returns from {call} before all data has arrived if a rank has more sources than destinations: give ranks as many \
-             destinations"
+            "{version} returns from {call} before all data has arrived if a rank has more sources than \
+             destinations: give ranks as many destinations"
         )))
     } else {
         Ok(())
@@ -576,8 +576,9 @@ mod software_tests {
 
     #[test]
     fn loaded_libraries_are_listed_once() {
-        let maps = "7f00-7f01 r--p 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n7f01-7f02 r-xp 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n\
-                    7f03-7f04 r--p 0 fe:01 2 /opt/a b/libucp.so.0\n7f05-7f06 r--p 0 fe:01 3 /usr/lib/libc.so.6\n7f07-7f08 rw-p 0 0 0 [heap]\n";
+        let maps = "7f00-7f01 r--p 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n7f01-7f02 r-xp 0 fe:01 1 \
+                    /usr/lib/libmpich.so.12.2.2\n7f03-7f04 r--p 0 fe:01 2 /opt/a b/libucp.so.0\n7f05-7f06 \
+                    r--p 0 fe:01 3 /usr/lib/libc.so.6\n7f07-7f08 rw-p 0 0 0 [heap]\n";
         let found: Vec<String> = paths(maps).into_iter().filter(|path| is_one_of(path, &LIBRARIES)).collect();
         assert_eq!(found, ["/opt/a b/libucp.so.0", "/usr/lib/libmpich.so.12.2.2"]);
     }

@@ -60,7 +60,8 @@ pub(crate) fn section(comparison: &Comparison) -> Markup {
                     figcaption {
                         h3 { (heading) }
                         p {
-                            "Hodges-Lehmann estimate of the difference in percent with its 90 % interval. More time is slower, for bandwidths too."
+                            "Hodges-Lehmann estimate of the difference in percent with its 90 % interval. \
+                             More time is slower, for bandwidths too."
                             @if cases.len() > MAX_DRAWN { " The first " (MAX_DRAWN) " of " (cases.len()) " cases; the table has all." }
                         }
                     }

@@ -422,14 +422,14 @@ pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> 
             [base, new] => format!(", without those whose marks spoil their times (base {base}, new {new})"),
         };
         let text = format!(
-            "a case of a sweep over more than {MOST_RANKS} ranks is the median of the links of a host{left_out}; its slow links are in its \
-             verdict (ombx show)"
+            "a case of a sweep over more than {MOST_RANKS} ranks is the median of the links of a \
+             host{left_out}; its slow links are in its verdict (ombx show)"
         );
         notes.push(Note { code: "links_by_host", text });
     }
     if !took_turns && base.count().max(new.count()) > 1 {
-        let text = "the sides were measured one after the other, so a change of the machine in between looks like a difference; \
-                    ombx ab alternates the sides"
+        let text = "the sides were measured one after the other, so a change of the machine in between \
+                    looks like a difference; ombx ab alternates the sides"
             .into();
         notes.push(Note { code: "no_turns", text });
     }

@@ -385,8 +385,8 @@ impl Units {
         let cores = core_to_core_ns.map_or(String::new(), |ns| format!(", with cores {ns:.0} ns apart"));
         let text = match &self.excluded {
             Some(Reason::MachineChanged) => format!(
-                "the machine changed its state: at most {a} and {b} {what} of the sides are in the same one, and a verdict needs {} \
-                 of each; ombx ab alternates the sides",
+                "the machine changed its state: at most {a} and {b} {what} of the sides are in the same \
+                 one, and a verdict needs {} of each; ombx ab alternates the sides",
                 self.unit.least()
             ),
             Some(Reason::UnknownState) => {

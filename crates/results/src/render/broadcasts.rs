@@ -292,7 +292,8 @@ mod tests {
             lines,
             [
                 "  8 to 64 bytes: bcast_acked: linear is faster; bcast_round: linear is faster",
-                "  4K bytes: bcast_acked: binomial is faster; bcast_round: linear is faster. bcast_round is wrong: its broadcasts overlap",
+                "  4K bytes: bcast_acked: binomial is faster; bcast_round: linear is faster. bcast_round \
+                 is wrong: its broadcasts overlap",
                 "  64K bytes: bcast_acked: binomial is faster; bcast_round: undecided",
             ],
             "{text}"

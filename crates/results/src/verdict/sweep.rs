@@ -543,7 +543,8 @@ impl Findings {
         if let Some(why) = &self.obstacle {
             return vec![of(Conclusion::None, why)];
         }
-        let suspected = "tested because it has a possible cause: so few times alone do not tell which of two hosts are slow";
+        let suspected = "tested because it has a possible cause: so few times alone do not tell which of \
+                         two hosts are slow";
         let suspected =
             |slow: &SlowComponent| self.suspected.contains(&slow.component).then(|| suspected.to_owned());
         let slow = self.slow.iter().map(|slow| Sentence {

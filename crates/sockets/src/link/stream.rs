@@ -63,8 +63,8 @@ impl LowWater {
             set_low_water(socket, 1)?;
             if given != bytes {
                 return Err(Error::unsupported(format!(
-                    "this host limits --rcvlowat to {given} bytes, half of a receive buffer: choose less, or raise --socket-buffer or \
-                     net.ipv4.tcp_rmem"
+                    "this host limits --rcvlowat to {given} bytes, half of a receive buffer: choose less, \
+                     or raise --socket-buffer or net.ipv4.tcp_rmem"
                 )));
             }
         }

@@ -76,7 +76,8 @@ pub(super) fn measure(
         if session.plan.verify != Verify::Off && check == Check::Off { Check::Unsupported } else { check };
     if let Check::Failed(Mismatch { rank, slot, byte, expected, actual }) = &row.check {
         row.outcome = Outcome::Failed(format!(
-            "data arrived wrong at node {rank}, block {slot}, byte {byte}: expected {expected:#04x}, found {actual:#04x}"
+            "data arrived wrong at node {rank}, block {slot}, byte {byte}: expected {expected:#04x}, found \
+             {actual:#04x}"
         ));
     }
     let elapsed_ns = runs.iter().map(|run| run.total_ns).collect();

@@ -22,9 +22,8 @@ const OLD_FILE: &str = "\
     \"$@\" --force --output \"$DIRECTORY/old/r.jsonl\"; code=$?\n\
     [ \"$(ls -A \"$DIRECTORY/old\") $(cat \"$DIRECTORY/old/r.jsonl\")\" = 'r.jsonl old' ] || code=99; exit $code";
 /// Runs the command beside two loops that keep cores busy.
-const NEIGHBOURS: &str = "\
-    sleep 3 & (while kill -0 $! 2>/dev/null; do :; done) & (while kill -0 $! 2>/dev/null; do :; done) & \"$@\"; code=$?; \
-    kill $(jobs -p); wait; exit $code";
+const NEIGHBOURS: &str = "sleep 3 & (while kill -0 $! 2>/dev/null; do :; done) & (while kill -0 $! \
+                          2>/dev/null; do :; done) & \"$@\"; code=$?; kill $(jobs -p); wait; exit $code";
 const LONG: &str = "run p2p.latency --sizes 8 --duration 3s -n 2";
 /// Library that moves the clocks of a process back from time to time.
 const CLOCKS: &str = include_str!("clocks.c");

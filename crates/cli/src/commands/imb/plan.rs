@@ -369,7 +369,8 @@ impl Iterations {
         match (number(most, 1 << 32), number(volume, 1 << 30), number(single, 1 << 32)) {
             (Some(most), Some(volume), Some(single)) => Ok(Iterations { most, volume: volume << 20, single }),
             _ => Err(Error::usage(
-                "not a number of iterations: give 100, 1000,40 with a limit in MiB, or 1000,40,100 with the iterations of writes that are synchronised one by one",
+                "not a number of iterations: give 100, 1000,40 with a limit in MiB, or 1000,40,100 with \
+                 the iterations of writes that are synchronised one by one",
             )),
         }
     }

@@ -360,8 +360,9 @@ impl Reader<'_> {
             self.chosen.set(name, value);
             if given.is_none() && value == Some("single") && args.verbose {
                 self.notes.push(
-                    "all messages of a window are received into one buffer, as in OMB. MPI does not allow this, and it gives higher \
-                     figures inside a node: use -b multiple for one buffer per message"
+                    "all messages of a window are received into one buffer, as in OMB. MPI does not allow \
+                     this, and it gives higher figures inside a node: use -b multiple for one buffer per \
+                     message"
                         .into(),
                 );
             }

@@ -38,7 +38,8 @@ pub static BLOCK_LENGTH: Parameter = Parameter::free(
 pub static STRIDE: Parameter = Parameter::free(
     "stride",
     "BYTES",
-    "Distance from one block of a derived datatype to the next [default: twice --block-length; of a struct, its size in C; with --blocks, the end of the last block]",
+    "Distance from one block of a derived datatype to the next [default: twice --block-length; of a \
+     struct, its size in C; with --blocks, the end of the last block]",
     |text| length("--stride", text).map(drop),
 );
 
@@ -115,8 +116,8 @@ impl Blocks {
             Datatype::Contiguous | Datatype::Vector | Datatype::Indexed => length,
             Datatype::Struct if length <= STRUCT_NUMBERS => {
                 return Err(Error::usage(format!(
-                    "--block-length {length}: a struct of an int32_t, a double and bytes has at least {} bytes of payload; \
-                     choose --block-length {} or more",
+                    "--block-length {length}: a struct of an int32_t, a double and bytes has at least {} \
+                     bytes of payload; choose --block-length {} or more",
                     STRUCT_NUMBERS + 1,
                     STRUCT_NUMBERS + 1
                 )));
@@ -127,7 +128,8 @@ impl Blocks {
         let blocks = Blocks { datatype, length, stride: stride.unwrap_or(default), list: None };
         match blocks.stride {
             stride if stride > MOST.0 => Err(Error::usage(format!(
-                "--block-length {}: blocks would begin {} apart, which is at most {MOST}; choose a shorter --block-length, or --stride",
+                "--block-length {}: blocks would begin {} apart, which is at most {MOST}; choose a shorter \
+                 --block-length, or --stride",
                 Bytes(length),
                 Bytes(stride)
             ))),
@@ -136,7 +138,8 @@ impl Blocks {
             ))),
             stride if datatype == Datatype::Struct && !stride.is_multiple_of(STRUCT_ALIGNMENT) => {
                 Err(Error::usage(format!(
-                    "--stride {stride}: structs with a double are multiples of {STRUCT_ALIGNMENT} bytes apart; choose --stride {}",
+                    "--stride {stride}: structs with a double are multiples of {STRUCT_ALIGNMENT} bytes \
+                     apart; choose --stride {}",
                     stride.next_multiple_of(STRUCT_ALIGNMENT)
                 )))
             }
@@ -178,12 +181,13 @@ impl Blocks {
                 "messages of a derived datatype have less than 2 GiB, not {bytes} bytes: choose smaller --sizes"
             ))),
             _ if self.span(bytes) > MOST_SPAN.0 => Err(Error::unsupported(format!(
-                "a message of {bytes} bytes spans more than {MOST_SPAN} of memory: choose a smaller --stride, or smaller --sizes"
+                "a message of {bytes} bytes spans more than {MOST_SPAN} of memory: choose a smaller \
+                 --stride, or smaller --sizes"
             ))),
             _ if bytes.is_multiple_of(length) => Ok(bytes / length),
             _ => Err(Error::unsupported(format!(
-                "a message of {bytes} bytes is not a whole number of blocks of {length} bytes: choose a multiple of {length} with \
-                 --sizes, or another --block-length"
+                "a message of {bytes} bytes is not a whole number of blocks of {length} bytes: choose a \
+                 multiple of {length} with --sizes, or another --block-length"
             ))),
         }
     }
@@ -328,8 +332,9 @@ fn mixed(number: u64) -> u64 {
 pub static BLOCKS: Parameter = Parameter::free(
     "blocks",
     "LIST|@FILE",
-    "Displacement and length in bytes of the blocks of an indexed datatype, which a message repeats, as 0:8,24:16; @FILE has a line \
-     for each, as 0,8 [default: irregular blocks around --block-length and --stride]",
+    "Displacement and length in bytes of the blocks of an indexed datatype, which a message repeats, as \
+     0:8,24:16; @FILE has a line for each, as 0,8 [default: irregular blocks around --block-length and \
+     --stride]",
     |text| BlockList::new(text).map(drop),
 )
 .named(Named::First(shown));

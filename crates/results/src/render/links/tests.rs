@@ -175,8 +175,8 @@ fn ranks_that_share_cpus_get_no_verdict() {
 #[test]
 fn evidence_names_slow_and_ordinary_links() {
     let text = rendered(&mut Links::default(), &[]);
-    let evidence = "  evidence: n1-n3 2.00 x, against the median of 5 ordinary links (such as n0-n1, n0-n2, n0-n3: 1000 us); \
-                    measured once\n";
+    let evidence = "  evidence: n1-n3 2.00 x, against the median of 5 ordinary links (such as n0-n1, \
+                    n0-n2, n0-n3: 1000 us); measured once\n";
     assert!(text.contains(evidence), "{text}");
 }
 
