@@ -18,7 +18,7 @@ use std::{
 
 use ombx_core::{
     benchmark::{
-        Case, Context, Kernel, Method, Metric, Named, Parameter, ParameterValue, Reader, Role, Work,
+        Case, Context, Kernel, Method, Metric, Named, Parameter, ParameterValue, Reader, Role, Value, Work,
         if_chosen,
         payload::{Check, Fill, Slots},
     },
@@ -56,7 +56,7 @@ impl ParameterValue for Streams {
         "NUMBERS",
         "Connections over which the messages of a window are divided, each number with a row, for example: \
          --streams 8 or --streams 1..16",
-        Reader::List(|text| Ok(parse(text)?.iter().map(ToString::to_string).collect())),
+        Reader::List(|text| Ok(parse(text)?.into_iter().map(Streams).map(Value::new).collect())),
     )
     .usually("1")
     .named(Named::First(if_chosen::<Streams>));
@@ -69,7 +69,7 @@ impl ParameterValue for Streams {
         }
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         self.0.to_string()
     }
 }

@@ -105,7 +105,7 @@ impl ParameterValue for PairCount {
         pairs.ok_or_else(|| Error::usage(format!("not a number from 1 to {}", u32::MAX)))
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         self.0.to_string()
     }
 }

@@ -118,7 +118,7 @@ impl ParameterValue for BufferMemory {
         }
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         let [sender, receiver] = self.places().map(Place::name);
         if sender == receiver { sender.to_owned() } else { format!("{sender}:{receiver}") }
     }

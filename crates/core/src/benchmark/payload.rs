@@ -292,7 +292,7 @@ pub static CACHE_SIZE: Parameter = Parameter::read_by(
     "cache-size",
     "BYTES",
     "Size of the last-level cache for --cache cold, for example: 32M [default: the largest that sysfs has on any host]",
-    Reader::List(|text| Ok(vec![parse_memory(text)?.0.to_string()])),
+    Reader::List(|text| Ok(vec![parse_memory(text)?.0.to_string().into()])),
 )
 .under(Heading::General)
 .kept_as("cache_size");

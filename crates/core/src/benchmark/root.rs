@@ -60,7 +60,7 @@ impl ParameterValue for Root {
         }
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         match self {
             Root::Fixed(rank) => rank.to_string(),
             Root::Rotating => "rotate".to_owned(),
@@ -128,7 +128,7 @@ impl ParameterValue for Imbalance {
         })
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         format!("{}%", self.0)
     }
 }

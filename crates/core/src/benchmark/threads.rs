@@ -105,7 +105,7 @@ impl ParameterValue for Threads {
         })
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         match self {
             Threads::Each(threads) => threads.to_string(),
             Threads::ByRole { senders, receivers } => format!("{senders}:{receivers}"),

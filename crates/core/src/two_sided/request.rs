@@ -9,7 +9,7 @@ use std::fmt;
 use crate::{
     benchmark::{
         Case, CaseValues, Context, Figure, Figures, Method, Metric, Named, Parameter, ParameterValue, Reader,
-        Role, Work,
+        Role, Value, Work,
         payload::{Check, Fill, Mismatch, Slots},
     },
     error::{Error, Result},
@@ -374,7 +374,7 @@ impl ParameterValue for Rate {
         "RATES",
         "Messages per second that are offered, or bits per second of their payload, each with a row, for \
          example: --rate 1000..64000:x4 or --rate 100Mbit/s,1Gbit/s",
-        Reader::List(|text| Ok(parse_rates(text)?.iter().map(ToString::to_string).collect())),
+        Reader::List(|text| Ok(parse_rates(text)?.into_iter().map(Value::new).collect())),
     )
     .usually("1000,10000,100000")
     .named(Named::First(shown));
@@ -387,14 +387,14 @@ impl ParameterValue for Rate {
         }
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         self.to_string()
     }
 }
 
 /// Returns the messages per second of a case; the rate itself if it is not possible.
 fn shown(values: &CaseValues, bytes: Bytes) -> Option<String> {
-    let rate: Rate = values.text(Rate::PARAMETER).and_then(|text| Rate::parse(text).ok())?;
+    let rate: Rate = values.find()?;
     Some(rate.of_messages(bytes.0).map_or(rate.to_string(), |rate| rate.to_string()))
 }
 

@@ -1,11 +1,15 @@
 //! Messages of derived datatypes: blocks of bytes with gaps between them.
 
-use std::{fmt, ops::Range};
+use std::{
+    fmt,
+    ops::Range,
+    sync::{Mutex, PoisonError},
+};
 
 use crate::{
     benchmark::{
         CaseValues, Chosen, Named, Parameter,
-        groups::{KnownLists, code, pairs},
+        groups::{code, pairs},
         payload::{Check, Mismatch, Words},
     },
     error::{Error, Result},
@@ -355,7 +359,8 @@ pub struct BlockList {
     pub(super) code: u16,
 }
 
-static KNOWN: KnownLists<BlockList> = KnownLists::new();
+/// Lists of this process by their text. Descriptions of messages, which are copied freely, refer to them.
+static KNOWN: Mutex<Vec<(String, &BlockList)>> = Mutex::new(Vec::new());
 
 impl BlockList {
     /// Returns the list that a text describes. It lives as long as the process.
@@ -363,7 +368,13 @@ impl BlockList {
     /// # Errors
     /// Usage error for a text that is no list of blocks, and for blocks that overlap.
     pub(super) fn new(text: &str) -> Result<&'static BlockList> {
-        KNOWN.get_or_parse(text, |text| BlockList::parse(text).map(Box::new))
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, list)) = known.iter().find(|(of, _)| of == text) {
+            return Ok(list);
+        }
+        let list: &'static BlockList = Box::leak(Box::new(BlockList::parse(text)?));
+        known.push((text.to_owned(), list));
+        Ok(list)
     }
 
     fn parse(text: &str) -> Result<BlockList> {
