@@ -90,15 +90,18 @@ impl Effect {
 /// Maximum resolution and maximum overhead of a clock without a mark, in nanoseconds.
 const COARSE_NS: u64 = 100;
 
-/// Returns the marks that hold for every row of a run.
-pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Mark> {
+/// Returns the mark of every row that a debug build measures.
+pub fn debug_build() -> Mark {
+    Mark::new(MarkCode::DebugBuild, "debug build", "this is a debug build of ombx")
+}
+
+/// Returns the marks that hold for every row of a run, whatever the build.
+pub fn standing(places: &[Place], clock: Facts) -> Vec<Mark> {
     let shared = match crowded_host(places) {
         Some((host, ranks, cpus)) => Some(oversubscribed(host, ranks, cpus)),
         None => shared_cpu(places),
     };
-    let debug_build =
-        debug_build.then(|| Mark::new(MarkCode::DebugBuild, "debug build", "this is a debug build of ombx"));
-    let all = [debug_build, coarse_clock(clock), shared, unbound(places), governor(places)];
+    let all = [coarse_clock(clock), shared, unbound(places), governor(places)];
     all.into_iter().flatten().collect()
 }
 
@@ -415,27 +418,21 @@ mod standing_tests {
 
     #[test]
     fn bound_ranks_get_no_mark() {
-        assert!(standing(&[place("a", "0"), place("a", "1")], GOOD, false).is_empty());
-        assert!(standing(&[place("a", "0"), place("b", "0")], GOOD, false).is_empty());
+        assert!(standing(&[place("a", "0"), place("a", "1")], GOOD).is_empty());
+        assert!(standing(&[place("a", "0"), place("b", "0")], GOOD).is_empty());
     }
 
     #[test]
     fn each_risk_gets_its_mark() {
-        let cases: [(&[Place], Facts, bool, &str); 6] = [
-            (&[place("a", "0")], GOOD, true, "invalid debug_build"),
-            (&[place("a", "0")], Facts { overhead_ns: 500, ..GOOD }, false, "caution clock"),
-            (&[place("a", "0"), place("a", "1"), place("a", "0")], GOOD, false, "invalid oversubscribed"),
-            (&[place("a", "1"), place("a", "1")], GOOD, false, "invalid shared_cpu"),
-            (&[place("a", "0-1"), place("b", "0")], GOOD, false, "note unbound"),
-            (
-                &[Place { governor: Some("powersave".into()), ..place("a", "0") }],
-                GOOD,
-                false,
-                "note governor",
-            ),
+        let cases: [(&[Place], Facts, &str); 5] = [
+            (&[place("a", "0")], Facts { overhead_ns: 500, ..GOOD }, "caution clock"),
+            (&[place("a", "0"), place("a", "1"), place("a", "0")], GOOD, "invalid oversubscribed"),
+            (&[place("a", "1"), place("a", "1")], GOOD, "invalid shared_cpu"),
+            (&[place("a", "0-1"), place("b", "0")], GOOD, "note unbound"),
+            (&[Place { governor: Some("powersave".into()), ..place("a", "0") }], GOOD, "note governor"),
         ];
-        for (places, clock, debug, expected) in cases {
-            let marks = standing(places, clock, debug);
+        for (places, clock, expected) in cases {
+            let marks = standing(places, clock);
             let found = marks.iter().map(|mark| format!("{} {}", mark.level.name(), mark.code));
             assert_eq!(found.collect::<Vec<_>>(), [expected]);
         }
@@ -443,7 +440,7 @@ mod standing_tests {
 
     #[test]
     fn unbound_ranks_matter_where_no_cpu_is_left_free() {
-        let level = |places: &[Place]| standing(places, GOOD, false)[0].level;
+        let level = |places: &[Place]| standing(places, GOOD)[0].level;
         assert_eq!(level(&[place("a", "0-1"), place("b", "0-1")]), Level::Note);
         assert_eq!(level(&[place("a", "0-1"), place("a", "0-1")]), Level::Caution);
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, marker::PhantomData};
 use ombx_core::{
     benchmark::{
         Benchmark, Method, Metric, ParameterValue,
-        payload::{Check, Fill, Slots},
+        payload::{Check, Fill, MessageId, Slots},
     },
     codec::checksum,
     error::Result,
@@ -112,7 +112,9 @@ pub(crate) fn check_written(file: &mut File, slots: Slots, fill: Fill) -> Result
     fill.words(writer, slot).write(&mut expected);
     // The most similar block is the one that was changed.
     let likely = found.iter().min_by_key(|block| differing(&expected, block));
-    Ok(likely.map_or(Check::Passed, |block| fill.words(writer, slot).check(block, (file.rank(), slot))))
+    Ok(likely.map_or(Check::Passed, |block| {
+        fill.words(writer, slot).check(block, MessageId { rank: file.rank(), slot })
+    }))
 }
 
 /// Checks that the incoming blocks of all ranks, which their calls have read, are the outgoing blocks in any order. The rank that has
@@ -132,7 +134,7 @@ pub(crate) fn check_read(file: &mut File, slots: Slots, fill: Fill) -> Result<Ch
     });
     // There are as many missing blocks as wrong ones.
     let (owner, slot) = likely.unwrap_or((rank, 0));
-    Ok(fill.words(owner, slot).check(found, (rank, slot)))
+    Ok(fill.words(owner, slot).check(found, MessageId { rank, slot }))
 }
 
 /// Returns the blocks of all ranks without a counterpart. Blocks are compared by checksums. Equal blocks, of which there may be some

@@ -450,7 +450,7 @@ mod tests {
                 collector.record(round(number, 8));
                 collector.record(round(number, 65536));
             }
-            let run = collector.end(false).runs.remove(0);
+            let run = collector.end().runs.remove(0);
             (paragraph(&run), provenance::sections(&run))
         };
         let (text, sections) = described(Collector::default());

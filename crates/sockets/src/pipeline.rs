@@ -250,7 +250,7 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
         cpus.check()?;
     }
     let socket = socket_options(choices)?;
-    shape.buffers = files(&shape, &source, &sink, choices.chosen.has(&BUFFERS))?;
+    shape.buffers = files(&shape, &source, &sink, choices.chosen.number(&BUFFERS))?;
     (0..nodes)
         .filter(|node| hosts.host(*node).is_none())
         .try_for_each(|node| source.check_size(&shape, node))?;
@@ -266,7 +266,7 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
 }
 
 /// Checks the files that all nodes share and returns the number of buffers, which such a source determines.
-fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: bool) -> Result<u32> {
+fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: Option<u64>) -> Result<u32> {
     let Some(path) = source.shared() else { return Ok(shape.buffers) };
     let shown = path.display();
     let facts = File::open(path).and_then(|file| file.metadata());
@@ -293,7 +293,7 @@ fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: bool) -> Resul
         )));
     }
     match u32::try_from(buffers).ok().filter(|buffers| *buffers <= MAX_BUFFERS) {
-        Some(found) if chosen && found != shape.buffers => Err(Error::usage(format!(
+        Some(found) if chosen.is_some() && found != shape.buffers => Err(Error::usage(format!(
             "source file {shown} has {found} buffers of {described}, but --buffer-count is {}; omit --buffer-count",
             shape.buffers
         ))),

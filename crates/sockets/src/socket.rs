@@ -131,9 +131,14 @@ impl Stream {
         Ok(sockopt::set_socket_timeout(self, Timeout::Send, limit)?)
     }
 
-    /// Sets whether reads and writes return without waiting.
-    pub fn set_nonblocking(&self, yes: bool) -> io::Result<()> {
-        Ok(rustix::io::ioctl_fionbio(self, yes)?)
+    /// Lets reads and writes return without waiting.
+    pub fn set_nonblocking(&self) -> io::Result<()> {
+        Ok(rustix::io::ioctl_fionbio(self, true)?)
+    }
+
+    /// Lets reads and writes wait.
+    pub fn set_blocking(&self) -> io::Result<()> {
+        Ok(rustix::io::ioctl_fionbio(self, false)?)
     }
 
     /// Returns another handle of the same connection.

@@ -99,8 +99,8 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
         }
         examination
     };
-    let debug = cfg!(debug_assertions);
-    let mut standing = trust::standing(&examination.ranks, clock.facts(), debug);
+    let mut standing = Vec::from_iter(cfg!(debug_assertions).then(trust::debug_build));
+    standing.extend(trust::standing(&examination.ranks, clock.facts()));
     if examination.hosts.is_empty() {
         examination.hosts = HostFacts::grouped([(hostname(), machine::facts().clone())]);
     }

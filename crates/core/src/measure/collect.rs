@@ -273,7 +273,9 @@ impl Intervals {
     /// Adds the samples of a round. Returns the figure of the interval if the round has ended it. `spent` is the time of sampling so far.
     pub(crate) fn add(
         &mut self,
-        (batch, legs, clock): (u64, u64, Facts),
+        batch: u64,
+        legs: u64,
+        clock: Facts,
         round: Vec<((u32, u32), RoundSamples)>,
         spent: Duration,
     ) -> Option<Interval> {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     benchmark::{
         Case, Context, Figure, Figures, Method, Metric, Role,
-        payload::{Check, Fill, Slots},
+        payload::{Check, Fill, MessageId, Slots},
     },
     error::{Error, Result},
     measure::{
@@ -113,7 +113,7 @@ impl<L: DatagramLink> Steps for Paced<L> {
         let checks = (0..).zip(numbers).filter_map(|(slot, number)| {
             let (number, start) = (number? % u64::from(slots.count), slots.offset(slot));
             let message = &incoming[start..start + slots.bytes as usize];
-            Some(fill.words(*peer, number).check(message, (*rank, number)))
+            Some(fill.words(*peer, number).check(message, MessageId { rank: *rank, slot: number }))
         });
         Ok(checks.fold(Check::Passed, Check::and))
     }

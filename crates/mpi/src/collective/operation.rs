@@ -330,7 +330,7 @@ impl<C: Call> Operation<C> {
     /// The library has no persistent collectives, or this one is known to fail, or too many copies need requests.
     pub fn make_requests(&mut self, cx: &Context<'_>) -> Result<()> {
         Self::may_start(cx)?;
-        library::persistent_call_works(C::NAME, self.part.ranks, self.part.gaps.is_some())?;
+        library::persistent_call_works(C::NAME, self.part.ranks, self.part.gaps.map(|gaps| gaps.blocks))?;
         let rotates = C::FLOW.is_rooted() && self.part.root == Root::Rotating;
         sys::afford(cx, self.copies, 1, 0)?;
         let roots = if rotates { self.part.ranks as usize } else { 1 };

@@ -13,7 +13,7 @@ use std::{
 
 use mpi::ffi;
 use ombx_core::{
-    benchmark::{Initialization, ParameterValue, Threading, memory::Api},
+    benchmark::{Initialization, ParameterValue, Threading, memory::Api, payload::Blocks},
     error::{Error, Result},
     fact::{Fact, Facts},
     system::clock::Since,
@@ -121,7 +121,7 @@ pub fn compare_and_swap_works() -> std::result::Result<(), String> {
 ///
 /// There the second start of a persistent scatter on at least 3 ranks, or of an allgather on at least 2, sometimes ends the
 /// job. Other persistent calls sometimes deliver no data, which verification detects.
-pub(crate) fn persistent_call_works(call: &str, ranks: u32, is_derived: bool) -> Result<()> {
+pub(crate) fn persistent_call_works(call: &str, ranks: u32, blocks: Option<Blocks>) -> Result<()> {
     let version = library_version();
     let versions = ["MPICH Version: 4.0", "MPICH Version: 4.1", "Intel(R) MPI Library 2021"];
     let fails = versions.iter().any(|v| version.starts_with(v));
@@ -130,7 +130,7 @@ pub(crate) fn persistent_call_works(call: &str, ranks: u32, is_derived: bool) ->
         "MPI_Allgather" => 1,
         _ => u32::MAX,
     };
-    if fails && is_derived && matches!(call, "MPI_Allgather" | "MPI_Gather" | "MPI_Scatter") {
+    if fails && blocks.is_some() && matches!(call, "MPI_Allgather" | "MPI_Gather" | "MPI_Scatter") {
         return Err(Error::unsupported(format!(
             "a persistent {call} of a derived datatype delivers wrong data or ends the job in {version}"
         )));

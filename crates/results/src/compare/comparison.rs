@@ -382,7 +382,7 @@ pub(crate) fn is_of_setup(option: &str) -> bool {
 /// Maximum number of values per side in a note.
 const MAX_LISTED: usize = 3;
 
-pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> Vec<Note> {
+pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut differ = |code: &'static str, what: &str, of: &dyn Fn(&Run) -> String| {
         let [a, b] = [base, new].map(|side| side.runs.iter().map(of).collect::<BTreeSet<String>>());
@@ -427,13 +427,14 @@ pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> 
         );
         notes.push(Note { code: "links_by_host", text });
     }
-    if !took_turns && base.count().max(new.count()) > 1 {
-        let text = "the sides were measured one after the other, so a change of the machine in between \
-                    looks like a difference; ombx ab alternates the sides"
-            .into();
-        notes.push(Note { code: "no_turns", text });
-    }
     notes
+}
+
+/// Returns the note on sides that did not take turns; `None` if each has one run.
+pub(super) fn without_turns(base: &SideResults, new: &SideResults) -> Option<Note> {
+    let text = "the sides were measured one after the other, so a change of the machine in between \
+                looks like a difference; ombx ab alternates the sides";
+    (base.count().max(new.count()) > 1).then(|| Note { code: "no_turns", text: text.into() })
 }
 
 /// Returns whether the launches of the sides overlap in time. Sides without launches do. Times are whole seconds.

@@ -154,10 +154,11 @@ impl Round {
 
     /// Returns the row of each link. Its summary has the median in the place of every figure.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Measurement> + '_ {
-        self.links().enumerate().map(|(at, link)| self.row_of(at, link))
+        (0..self.len()).map(|at| self.row_of(at))
     }
 
-    fn row_of(&self, at: usize, (from, to, ns): (u32, u32, f32)) -> Measurement {
+    fn row_of(&self, at: usize) -> Measurement {
+        let (from, to, ns) = (self.from[at], self.to[at], self.median_ns[at]);
         let mut axes = self.row.axes.clone();
         axes.extend([(FROM.to_owned(), from.to_string()), (TO.to_owned(), to.to_string())]);
         axes.extend(self.number.map(|number| (ROUND.to_owned(), number.to_string())));

@@ -424,6 +424,39 @@ impl LinkSweep {
             .then(|| format!("ranks waited for a CPU in {how_many} rows: stop other programs and repeat"))
     }
 
+    /// Returns a clause with the two groups into which the times fall at the size where they differ most.
+    fn contrast(&self, sizes: &[LinkTimes]) -> Option<String> {
+        let (hosts, inside) = (&self.hosts, self.hosts.count() == 1);
+        let split = |times: &LinkTimes| {
+            let links = times.shortest.iter().filter(|l| hosts.same_host(l.from, l.to) == inside);
+            let (ratio, at, links) = split_at_largest_gap(links.copied().collect())?;
+            Some((ratio, at, links, times.bytes))
+        };
+        let (ratio, at, links, bytes) = sizes.iter().filter_map(split).max_by(|a, b| a.0.total_cmp(&b.0))?;
+        if ratio < MIN_FACTOR {
+            return Some(format!("their times differ by a factor of at most {ratio:.2}"));
+        }
+        let slow = &links[at..];
+        let names: Vec<String> = slow.iter().take(3).map(|l| link_name([l.from, l.to], hosts)).collect();
+        let more = if slow.len() > 3 { format!(" and {} more", slow.len() - 3) } else { String::new() };
+        let (take, others) =
+            (if slow.len() == 1 { "takes" } else { "take" }, if at == 1 { "link" } else { "links" });
+        let common = common_host(slow.iter().map(|l| [l.from, l.to]), hosts);
+        let common = common.map_or(String::new(), |host| format!("; host {host} is an end of all of them"));
+        let ratio = if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
+        let groups = if inside { hosts.ranks() as usize } else { hosts.count() };
+        let why = match (groups < MIN_UNITS, inside) {
+            (true, false) => "a slow link and a slow host cannot be distinguished",
+            (true, true) => "a slow link and a slow rank cannot be distinguished",
+            (false, _) => "one or two slow parts do not explain all times",
+        };
+        Some(format!(
+            "{}{more} {take} {ratio} times as long as the other {at} {others} (at {} bytes), but {why}{common}",
+            names.join(", "),
+            Bytes(bytes)
+        ))
+    }
+
     /// Returns why the links are too few for the verdict that nothing is slow, with the ratios that were seen.
     fn shortage(&self, sizes: &[LinkTimes]) -> Option<String> {
         let (hosts, inside) = (&self.hosts, self.hosts.count() == 1);
@@ -440,45 +473,13 @@ impl LinkSweep {
         };
         let why = if groups < MIN_UNITS { "cannot be compared" } else { "are too few for an all-clear" };
         let unit = if inside { "ranks" } else { "hosts" };
-        let seen = match contrast(sizes, hosts, inside) {
+        let seen = match self.contrast(sizes) {
             Some(seen) => format!("; {seen}"),
             None => String::new(),
         };
         let needed = format!("an all-clear takes at least {MIN_UNITS} {unit} and {MIN_LINKS} links");
         Some(format!("{what} {why} ({needed}){seen}"))
     }
-}
-
-/// Returns a clause with the two groups into which the times fall at the size where they differ most.
-fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> {
-    let split = |times: &LinkTimes| {
-        let links = times.shortest.iter().filter(|l| hosts.same_host(l.from, l.to) == inside);
-        let (ratio, at, links) = split_at_largest_gap(links.copied().collect())?;
-        Some((ratio, at, links, times.bytes))
-    };
-    let (ratio, at, links, bytes) = sizes.iter().filter_map(split).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    if ratio < MIN_FACTOR {
-        return Some(format!("their times differ by a factor of at most {ratio:.2}"));
-    }
-    let slow = &links[at..];
-    let names: Vec<String> = slow.iter().take(3).map(|l| link_name([l.from, l.to], hosts)).collect();
-    let more = if slow.len() > 3 { format!(" and {} more", slow.len() - 3) } else { String::new() };
-    let (take, others) =
-        (if slow.len() == 1 { "takes" } else { "take" }, if at == 1 { "link" } else { "links" });
-    let common = common_host(slow.iter().map(|l| [l.from, l.to]), hosts);
-    let common = common.map_or(String::new(), |host| format!("; host {host} is an end of all of them"));
-    let ratio = if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
-    let groups = if inside { hosts.ranks() as usize } else { hosts.count() };
-    let why = match (groups < MIN_UNITS, inside) {
-        (true, false) => "a slow link and a slow host cannot be distinguished",
-        (true, true) => "a slow link and a slow rank cannot be distinguished",
-        (false, _) => "one or two slow parts do not explain all times",
-    };
-    Some(format!(
-        "{}{more} {take} {ratio} times as long as the other {at} {others} (at {} bytes), but {why}{common}",
-        names.join(", "),
-        Bytes(bytes)
-    ))
 }
 
 /// Returns the ratio of the mean times beside the largest gap between links, its place, and the links by time.

@@ -226,7 +226,7 @@ impl Measuring<'_, '_> {
                 }
             }
             let (runs, summary) = (times.len() as u64, Summary::new(&times));
-            let limits = (max_time, stop::MOST_SAMPLES);
+            let limits = stop::Limits { time: max_time, samples: stop::MOST_SAMPLES };
             match stop::next_by_effort(effort, runs, spent, summary.as_ref(), limits) {
                 Ok(next) => more = next,
                 Err(ending) => return Ok((ending, spent)),
@@ -249,7 +249,7 @@ impl Measuring<'_, '_> {
         if !self.checks || self.compares_all(self.timed) {
             return Ok(());
         }
-        let wanted = stop::checks_of_row(1, self.session.plan.launch.is_some());
+        let wanted = stop::checks_of_row(1, self.session.plan.launch);
         let (since, mut more) = (Since::now(), 1);
         while self.check == Check::Passed && more > 0 {
             self.run(Data::Fresh)?;

@@ -17,7 +17,8 @@ pub(super) fn all() -> Vec<Described> {
 
 /// Returns what would disturb measurements of buffers on devices; nothing on a host without a device.
 pub(super) fn findings(devices: &[Described], ranks: u32) -> Vec<Finding> {
-    of_devices(devices, ranks, host::has_rdma()).into_iter().map(Finding::of_mark).collect()
+    let indirect = indirect(devices).filter(|_| host::has_rdma());
+    of_devices(devices, ranks).into_iter().chain(indirect).map(Finding::of_mark).collect()
 }
 
 /// Returns what a device is, in a clause.
@@ -40,7 +41,7 @@ fn known<'d>(device: &'d Described, name: &str) -> Option<&'d str> {
     device.facts.get(name).and_then(|fact| fact.known())
 }
 
-fn of_devices(devices: &[Described], ranks: u32, has_adapters: bool) -> Vec<Mark> {
+fn of_devices(devices: &[Described], ranks: u32) -> Vec<Mark> {
     let is_divided = |device: &&Described| known(device, "accelerator_mig") == Some("on");
     let no_ecc = |device: &&Described| known(device, "accelerator_ecc") == Some("off");
     let divided = devices.iter().find(is_divided).map(|device| {
@@ -57,17 +58,6 @@ fn of_devices(devices: &[Described], ranks: u32, has_adapters: bool) -> Vec<Mark
             "figures differ from those of devices that use it",
         )
     });
-    let through_host = |device: &&Described| {
-        known(device, "accelerator_gpudirect_rdma")
-            .is_some_and(|fact| fact.contains("dma-buf no") && fact.contains("no module"))
-    };
-    let indirect = devices.iter().filter(|_| has_adapters).find(through_host).map(|device| {
-        Mark::new(
-            MarkCode::NoGpudirectRdma,
-            format!("network adapters cannot access the memory of the accelerator {}", device.bus),
-            "messages between hosts pass through memory of the host",
-        )
-    });
     let count = devices.len();
     let shared = (count > 0 && ranks as usize > count).then(|| {
         Mark::new(
@@ -78,7 +68,22 @@ fn of_devices(devices: &[Described], ranks: u32, has_adapters: bool) -> Vec<Mark
         )
     });
     let narrow = devices.iter().filter_map(narrow_link);
-    narrow.chain(divided).chain(no_ecc).chain(indirect).chain(shared).collect()
+    narrow.chain(divided).chain(no_ecc).chain(shared).collect()
+}
+
+/// Returns the mark of the first device whose memory network adapters do not reach.
+fn indirect(devices: &[Described]) -> Option<Mark> {
+    let through_host = |device: &&Described| {
+        known(device, "accelerator_gpudirect_rdma")
+            .is_some_and(|fact| fact.contains("dma-buf no") && fact.contains("no module"))
+    };
+    devices.iter().find(through_host).map(|device| {
+        Mark::new(
+            MarkCode::NoGpudirectRdma,
+            format!("network adapters cannot access the memory of the accelerator {}", device.bus),
+            "messages between hosts pass through memory of the host",
+        )
+    })
 }
 
 /// Returns the mark of a device that uses fewer lanes than its link has.
@@ -110,7 +115,11 @@ mod tests {
             facts: facts.iter().map(|(name, value)| ((*name).into(), Fact::Known((*value).into()))).collect(),
         };
         let codes = |devices: &[Described], ranks| {
-            of_devices(devices, ranks, true).into_iter().map(|mark| mark.code.to_string()).collect::<Vec<_>>()
+            of_devices(devices, ranks)
+                .into_iter()
+                .chain(indirect(devices))
+                .map(|mark| mark.code.to_string())
+                .collect::<Vec<_>>()
         };
         assert!(codes(&[], 2).is_empty());
         let unknown = Described { links: [None; 2], ..device(16, &[]) };

@@ -105,9 +105,13 @@ impl Examination {
                 text += &format!("\n{title}\n");
             }
             for Finding { fact, remedy, .. } in of_level {
-                text += &paragraph(width, "  - ", &sentence(fact, remedy.is_some()));
-                if let Some(remedy) = remedy {
-                    text += &paragraph(width, "    What to do: ", remedy);
+                match remedy {
+                    Some(remedy) => {
+                        text += &paragraph(width, "  - ", &sentence(&capital(fact)));
+                        text += &paragraph(width, "    What to do: ", remedy);
+                    }
+                    // The message of an error may begin with the name of a program, which stays as it is.
+                    None => text += &paragraph(width, "  - ", &sentence(fact)),
                 }
             }
         }
@@ -201,14 +205,15 @@ impl Examination {
     }
 }
 
-/// Returns a clause as a sentence. The message of an error may begin with the name of a program, which stays as it is.
-fn sentence(clause: &str, with_capital: bool) -> String {
-    let mut characters = clause.trim_end_matches('.').chars();
-    let first: String = match characters.next() {
-        Some(first) if with_capital => first.to_uppercase().collect(),
-        first => first.into_iter().collect(),
-    };
-    format!("{first}{}.", characters.as_str())
+/// Returns a clause as a sentence.
+fn sentence(clause: &str) -> String {
+    format!("{}.", clause.trim_end_matches('.'))
+}
+
+/// Returns a clause with a capital letter.
+fn capital(clause: &str) -> String {
+    let mut characters = clause.chars();
+    characters.next().into_iter().flat_map(char::to_uppercase).chain(characters).collect()
 }
 
 /// Returns a paragraph of lines. All but the first are indented as far as the text of a finding.

@@ -10,10 +10,10 @@ use crate::{
     benchmark::{
         CaseValues, Chosen, Named, Parameter,
         groups::{code, pairs},
-        payload::{Check, Mismatch, Words},
+        payload::{Check, MessageId, Words},
     },
     error::{Error, Result},
-    unit::{Bytes, Rank},
+    unit::Bytes,
 };
 
 crate::parameter! {
@@ -265,21 +265,15 @@ impl Blocks {
     }
 
     /// Compares the gaps of a message with what was there before the message arrived.
-    pub(super) fn check_gaps(self, before: Words, bytes: u64, message: &[u8], of: (Rank, u64)) -> Check {
+    pub(super) fn check_gaps(self, before: Words, bytes: u64, message: &[u8], id: MessageId) -> Check {
         let mut whole = vec![0; message.len()];
         before.write(&mut whole);
         self.scatter(&self.gathered(bytes, message), &mut whole);
-        compared(&whole, message, of)
+        compared(&whole, message, id)
     }
 
     /// Compares a message with its payload, and its gaps with what was there before the message arrived.
-    pub fn check(
-        self,
-        (payload, before): (Words, Words),
-        bytes: u64,
-        message: &[u8],
-        of: (Rank, u64),
-    ) -> Check {
+    pub fn check(self, payload: Words, before: Words, bytes: u64, message: &[u8], id: MessageId) -> Check {
         let (mut whole, mut arrived) = (vec![0; message.len()], vec![0; message.len()]);
         before.write(&mut whole);
         payload.write(&mut arrived);
@@ -287,7 +281,7 @@ impl Blocks {
             let place = place.start as usize..place.end as usize;
             whole[place.clone()].copy_from_slice(&arrived[place]);
         }
-        compared(&whole, message, of)
+        compared(&whole, message, id)
     }
 }
 
@@ -308,12 +302,10 @@ impl fmt::Display for Blocks {
     }
 }
 
-/// Compares message `slot` of `rank` with what it should contain.
-fn compared(whole: &[u8], message: &[u8], (rank, slot): (Rank, u64)) -> Check {
+/// Compares a message with what it should contain.
+fn compared(whole: &[u8], message: &[u8], id: MessageId) -> Check {
     let differs = whole.iter().zip(message).position(|(expected, actual)| expected != actual);
-    differs.map_or(Check::Passed, |at| {
-        Check::Failed(Mismatch { rank, slot, byte: at as u64, expected: whole[at], actual: message[at] })
-    })
+    differs.map_or(Check::Passed, |at| Check::Failed(id.mismatch(at as u64, whole[at], message[at])))
 }
 
 /// Reads a number of bytes.
