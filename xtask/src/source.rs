@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn test_items_are_marked_and_end() {
-        let text = "#[cfg(test)]\nmod t { fn a() { inside(); } }\nfn b() { outside(); }\n#[cfg(test)] use \
-                    x;\nfn after() {}";
+        let text = "#[cfg(test)]\nmod t { fn a() { inside(); } }\nfn b() { outside(); }\n\
+                    #[cfg(test)] use x;\nfn after() {}";
         let source = Source::parse("a.rs", text).unwrap();
         let test = |name: &str| source.find(&[name]).next().unwrap().test;
         assert!(test("inside") && test("x"));

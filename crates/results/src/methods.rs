@@ -328,8 +328,8 @@ pub fn bibtex(run: &Run) -> String {
     let year = run.started.get(..4).filter(|year| year.chars().all(|c| c.is_ascii_digit()));
     let year = year.map(|year| format!("  year    = {{{year}}},\n")).unwrap_or_default();
     format!(
-        "@software{{ombx,\n  author  = {{{{{AUTHORS}}}}},\n  title   = {{{TITLE}}},\n  version = \
-         {{{}}},\n{year}{note}}}\n",
+        "@software{{ombx,\n  author  = {{{{{AUTHORS}}}}},\n  title   = {{{TITLE}}},\n  version = {{{}}},\n\
+         {year}{note}}}\n",
         braced(&run.version)
     )
 }

@@ -9,9 +9,10 @@ use ombx_tests::{Files, Job, missing, mpi, print_note, skipped};
 /// names begin with `typo`. Commands run on this host.
 fn remote_shell(files: &Files) -> PathBuf {
     let script = format!(
-        "#!/bin/sh\nwhile [ $# -gt 0 ]; do case $1 in -o) shift 2;; -*) shift;; *) break;; esac; \
-         done\nhost=$1; shift\necho \"$host\" >>{}\ncase $host in typo*) echo \"ssh: Could not resolve \
-         hostname $host: Name or service not known\" >&2; exit 255;; esac\nexec sh -c \"$*\"\n",
+        "#!/bin/sh\nwhile [ $# -gt 0 ]; do case $1 in -o) shift 2;; -*) shift;; *) break;; esac; done\n\
+         host=$1; shift\necho \"$host\" >>{}\n\
+         case $host in typo*) echo \"ssh: Could not resolve hostname $host: Name or service not known\" \
+         >&2; exit 255;; esac\nexec sh -c \"$*\"\n",
         files.path("noted").display()
     );
     let path = files.write("ssh", script);
@@ -140,8 +141,8 @@ fn ssh_itself_says_why_it_cannot_reach_a_host() {
 #[test]
 fn a_host_that_starts_no_rank_is_named_with_the_words_of_the_remote_shell() {
     let files = Files::default();
-    let script = "#!/bin/sh\ncase \"$*\" in *kernel/hostname*) echo other; exit;; esac\necho this host is \
-                  frozen >&2\nexec sleep 300\n";
+    let script = "#!/bin/sh\ncase \"$*\" in *kernel/hostname*) echo other; exit;; esac\n\
+                  echo this host is frozen >&2\nexec sleep 300\n";
     let path = files.write("ssh", script);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
     let job = Job::ombx("run p2p.latency -n 2 --hosts localhost,n07 --timeout 80s --ssh").arg(path);

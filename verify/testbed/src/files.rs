@@ -62,11 +62,11 @@ exec /usr/sbin/sshd -D -f \"$directory/$name.sshd\"
 fn sshd(bed: &Bed, name: &str, number: usize) -> String {
     let directory = bed.directory.display();
     format!(
-        "ListenAddress {SUBNET}.{number}\nHostKey \"{directory}/{name}_key\"\nAuthorizedKeysFile \
-         \"{directory}/authorized_keys\"\nPasswordAuthentication no\nKbdInteractiveAuthentication \
-         no\nPermitRootLogin prohibit-password\nUsePAM no\nStrictModes no\nPidFile none\nMaxStartups \
-         200\nMaxSessions 200\nUseDNS no\nAcceptEnv LC_* OMBX_*\nClientAliveInterval \
-         3\nClientAliveCountMax 2\n"
+        "ListenAddress {SUBNET}.{number}\nHostKey \"{directory}/{name}_key\"\n\
+         AuthorizedKeysFile \"{directory}/authorized_keys\"\nPasswordAuthentication no\n\
+         KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nUsePAM no\nStrictModes no\n\
+         PidFile none\nMaxStartups 200\nMaxSessions 200\nUseDNS no\nAcceptEnv LC_* OMBX_*\n\
+         ClientAliveInterval 3\nClientAliveCountMax 2\n"
     )
 }
 

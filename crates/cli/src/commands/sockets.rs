@@ -121,8 +121,8 @@ fn greeting(args: &SocketsArgs, port: u16, how: &str) -> String {
     let at = args.bind.map_or_else(|| "every address".to_owned(), |address| address.to_string());
     let of_port = if port == PORT && !host.starts_with('[') { String::new() } else { format!(":{port}") };
     format!(
-        "ombx sockets serve: {} listens on {at}, port {port}\non the other host: ombx run 'sockets.*' \
-         --connect {host}{of_port} {how}\n",
+        "ombx sockets serve: {} listens on {at}, port {port}\n\
+         on the other host: ombx run 'sockets.*' --connect {host}{of_port} {how}\n",
         hostname()
     )
 }

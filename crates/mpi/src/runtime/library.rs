@@ -576,9 +576,10 @@ mod software_tests {
 
     #[test]
     fn loaded_libraries_are_listed_once() {
-        let maps = "7f00-7f01 r--p 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n7f01-7f02 r-xp 0 fe:01 1 \
-                    /usr/lib/libmpich.so.12.2.2\n7f03-7f04 r--p 0 fe:01 2 /opt/a b/libucp.so.0\n7f05-7f06 \
-                    r--p 0 fe:01 3 /usr/lib/libc.so.6\n7f07-7f08 rw-p 0 0 0 [heap]\n";
+        let maps = "7f00-7f01 r--p 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n\
+                    7f01-7f02 r-xp 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n\
+                    7f03-7f04 r--p 0 fe:01 2 /opt/a b/libucp.so.0\n\
+                    7f05-7f06 r--p 0 fe:01 3 /usr/lib/libc.so.6\n7f07-7f08 rw-p 0 0 0 [heap]\n";
         let found: Vec<String> = paths(maps).into_iter().filter(|path| is_one_of(path, &LIBRARIES)).collect();
         assert_eq!(found, ["/opt/a b/libucp.so.0", "/usr/lib/libmpich.so.12.2.2"]);
     }

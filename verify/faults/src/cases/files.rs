@@ -9,8 +9,8 @@ use crate::{
 };
 
 const GOLDEN: &str = include_str!("../../../../crates/results/tests/golden/one_launch.jsonl");
-const CHECK: &str = "budget = \"20s\"\nbaseline = \"good\"\n[[entry]]\nrun = \"sockets.latency\"\nsizes = \
-                     \"8\"\nwithin = \"20%\"\n";
+const CHECK: &str = "budget = \"20s\"\nbaseline = \"good\"\n[[entry]]\nrun = \"sockets.latency\"\n\
+                     sizes = \"8\"\nwithin = \"20%\"\n";
 const INVENTORY: &str = "[[hosts]]\nname = \"n01\"\n[[hosts]]\nname = \"n02\"\n";
 
 /// Files that another user made, as lines of a shell: a name, and what makes `$1`.

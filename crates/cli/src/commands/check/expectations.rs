@@ -232,8 +232,8 @@ mod tests {
         assert_eq!(one.options, ["--sizes=8", "--launches=6"]);
         assert_eq!(one.absolute.as_ref().and_then(Expectation::most_us), Some(5.0));
         let text = format!(
-            "budget = '2m'\npause = '1s'\nnice = 0\nbusy = 'never'\nbaseline = 'good'\n[defaults]\nquick = \
-             true\n{entry}within = '20%'"
+            "budget = '2m'\npause = '1s'\nnice = 0\nbusy = 'never'\nbaseline = 'good'\n[defaults]\n\
+             quick = true\n{entry}within = '20%'"
         );
         let own = parse(&text).unwrap();
         let minutes = Duration::from_secs;
