@@ -53,7 +53,8 @@ fn run_paths(library: &build_probe_mpi::Library) -> Vec<String> {
 /// are removed, so that a search for `NAME(` finds each declared call.
 fn expanded_header(library: &build_probe_mpi::Library) -> String {
     let probe = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("probe.c");
-    let text = "#include <mpi.h>\n#if defined(OPEN_MPI)\n#include <mpi-ext.h>\nombx_family_openmpi ;\n#elif defined(MPICH_VERSION)\nombx_family_mpich ;\n#endif\n";
+    let text = "#include <mpi.h>\n#if defined(OPEN_MPI)\n#include <mpi-ext.h>\nombx_family_openmpi ;\n\
+                #elif defined(MPICH_VERSION)\nombx_family_mpich ;\n#endif\n";
     std::fs::write(&probe, text).expect("OUT_DIR is writable");
     let mut build = cc::Build::new();
     build.file(&probe).cargo_metadata(false);

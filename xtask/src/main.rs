@@ -29,7 +29,8 @@ use delegate::Arguments as Passed;
 #[derive(Parser)]
 #[command(
     bin_name = "cargo xtask",
-    after_help = "A first look:      cargo xtask demo\nThe whole test:    cargo xtask test\nBefore a change:   cargo xtask ci"
+    after_help = "A first look:      cargo xtask demo\nThe whole test:    cargo xtask test\n\
+                  Before a change:   cargo xtask ci"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -44,16 +45,16 @@ enum Task {
     ///
     /// Runs unit tests, the command line, every benchmark once with verification, and sockets, with one MPI. Prints what it left
     /// out: `cargo xtask ci` has everything that a change must pass, `cargo xtask nightly` what takes longer.
-    #[command(
-        after_help = "Examples:\n  cargo xtask test\n  cargo xtask test ranks --mpi openmpi -- benchmarks::\n  cargo xtask test ranks sockets --repeat 20 --under-load"
-    )]
+    #[command(after_help = "Examples:\n  cargo xtask test\n  cargo xtask test ranks --mpi openmpi -- \
+                            benchmarks::\n  cargo xtask test ranks sockets --repeat 20 --under-load")]
     Test(test::Options),
     /// Run every check that a change must pass: lints, documentation, tests with every MPI; then one slice of the nightly checks
     #[command(after_help = "Examples:\n  cargo xtask ci\n  cargo xtask ci format tidy clippy")]
     Ci(test::OfChange),
     /// Run what takes too long for each change, in slices: matrices of options, hosts, faults, fuzzing, packages, with a new seed
     #[command(
-        after_help = "Examples:\n  cargo xtask nightly --slices\n  cargo xtask nightly --slice 3\n  cargo xtask nightly hosts browser\n  cargo xtask nightly matrices --seed 42"
+        after_help = "Examples:\n  cargo xtask nightly --slices\n  cargo xtask nightly --slice 3\n  cargo xtask \
+                      nightly hosts browser\n  cargo xtask nightly matrices --seed 42"
     )]
     Nightly(test::OfNight),
     Mutations(mutations::Options),

@@ -111,7 +111,8 @@ mod tests {
             typed,
             [
                 "env DEBIAN_FRONTEND=noninteractive apt-get update",
-                "env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends mpich libmpich-dev libclang-dev",
+                "env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends mpich \
+                 libmpich-dev libclang-dev",
             ]
         );
     }

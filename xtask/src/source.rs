@@ -110,14 +110,16 @@ mod tests {
 
     #[test]
     fn comments_and_strings_are_not_code() {
-        let text = "//! unsafe\n/* unsafe /* unsafe */ */ fn f<'a>() { let _ = (\"unsafe\", r#\"unsafe\"#, 'u'); }\nunsafe fn g() {}";
+        let text = "//! unsafe\n/* unsafe /* unsafe */ */ fn f<'a>() { let _ = (\"unsafe\", r#\"unsafe\"#, \
+                    'u'); }\nunsafe fn g() {}";
         let source = Source::parse("a.rs", text).unwrap();
         assert_eq!(source.find(&["unsafe"]).map(|token| token.line).collect::<Vec<_>>(), [3]);
     }
 
     #[test]
     fn test_items_are_marked_and_end() {
-        let text = "#[cfg(test)]\nmod t { fn a() { inside(); } }\nfn b() { outside(); }\n#[cfg(test)] use x;\nfn after() {}";
+        let text = "#[cfg(test)]\nmod t { fn a() { inside(); } }\nfn b() { outside(); }\n\
+                    #[cfg(test)] use x;\nfn after() {}";
         let source = Source::parse("a.rs", text).unwrap();
         let test = |name: &str| source.find(&[name]).next().unwrap().test;
         assert!(test("inside") && test("x"));

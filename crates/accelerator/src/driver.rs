@@ -80,7 +80,8 @@ impl Driver {
         // SAFETY: the initialisers of the driver's library have no preconditions.
         let library = unsafe { Library::new(file) }.map_err(|e| {
             Error::usage(format!(
-                "{option} needs {name}, but {file} cannot be loaded ({e}): install it, or add its directory to LD_LIBRARY_PATH"
+                "{option} needs {name}, but {file} cannot be loaded ({e}): install it, or add its \
+                 directory to LD_LIBRARY_PATH"
             ))
         })?;
         // Functions are called until the process ends.

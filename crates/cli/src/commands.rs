@@ -174,8 +174,8 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
         .mut_subcommand("run", |run| parameters::add_options(run, registry))
         .mut_subcommand("congestion", |congestion| parameters::add_options(congestion, registry))
         .mut_subcommand("ab", |ab| {
-            let turns = "Number of turns, each with a launch of both sides [default: 6 to 30, until every case is decided or \
-                         --budget is spent]";
+            let turns = "Number of turns, each with a launch of both sides [default: 6 to 30, until every \
+                         case is decided or --budget is spent]";
             let time = "Time for all launches together [default: 60s]";
             let ab = ab.mut_arg("budget", |budget| budget.help(time).long_help(time));
             let ab = ab.mut_arg("launches", |launches| launches.help(turns));
@@ -376,8 +376,8 @@ fn instead(
     };
     if is_about_sides {
         return Some(
-            "ombx compare has two sides: give two result files, lists such as a1.jsonl,a2.jsonl, globs in quotes or directories, or all \
-             files by --base FILES --new FILES (see ombx help compare)"
+            "ombx compare has two sides: give two result files, lists such as a1.jsonl,a2.jsonl, globs in \
+             quotes or directories, or all files by --base FILES --new FILES (see ombx help compare)"
                 .into(),
         );
     }
@@ -391,8 +391,8 @@ fn instead(
     let is_percentage = value.is_some_and(|value| value.ends_with('%'));
     if command == "links" && is_percentage && ["fail-on", "expect"].iter().any(|name| option.contains(name)) {
         return Some(
-            "ombx links has no limit in percent: give one in figures by --expect 'latency<2us', or an earlier result by --reference \
-             FILE, from which no link may be 25 % slower (see ombx help slow)"
+            "ombx links has no limit in percent: give one in figures by --expect 'latency<2us', or an \
+             earlier result by --reference FILE, from which no link may be 25 % slower (see ombx help slow)"
                 .into(),
         );
     }

@@ -22,7 +22,7 @@ use ombx_core::{
     error::{Error, Result},
     fact::Fact,
     measure::collect::Interval,
-    result::{Measurement, Tally},
+    result::{MarkCode, Measurement, Tally},
     unit::counted,
 };
 use ombx_results::{
@@ -99,21 +99,19 @@ pub(crate) struct Output {
     earlier_is_named: bool,
 }
 
-/// Code of the mark of rows without an interval, which tables of other suites do not have.
-const NO_INTERVAL: &str = "no_interval";
-
 /// What standard error says below a table of another suite, once for all rows.
 #[derive(Default)]
 struct Notices {
     /// Short texts of marks by code.
-    marks: BTreeMap<String, String>,
+    marks: BTreeMap<MarkCode, String>,
     /// Figures that are not resolved: the number of rows, and the reason of the first.
     unresolved: BTreeMap<String, (u64, String)>,
 }
 
 impl Notices {
     fn add(&mut self, row: &Measurement) {
-        let doubts = row.doubts().filter(|mark| mark.code != NO_INTERVAL);
+        // Tables of other suites have no intervals.
+        let doubts = row.doubts().filter(|mark| mark.code != MarkCode::NoInterval);
         self.marks.extend(doubts.map(|mark| (mark.code.clone(), mark.short.clone())));
         for (name, figure) in &row.figures {
             if let Figure::Unresolved(why) = figure {

@@ -116,7 +116,7 @@ fn line(job: &Job, run: &Run, row: &Measurement) -> [String; COLUMNS] {
     // Of a link in a round the median is known, and nothing of its samples.
     let of_samples = summary.filter(|_| !row.samples.is_empty());
     let microseconds = |ns: Option<f64>| text(ns.map(|ns| ns / 1e3));
-    let codes: Vec<&str> = row.trust.iter().map(|notice| notice.code.as_str()).collect();
+    let codes: Vec<&str> = row.trust.iter().map(|notice| notice.code.name()).collect();
     [
         job.name.clone(),
         job.stage.name().into(),

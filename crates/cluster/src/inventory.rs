@@ -241,7 +241,8 @@ fn one_of(key: &str, value: Option<&str>, known: &[&str]) -> Check {
 mod tests {
     use super::*;
 
-    const GOOD: &str = "mpi = \"mpich\"\n[env]\nUCX_TLS = \"tcp\"\n[[hosts]]\nname = \"n-01\"\nslots = 4\n[[hosts]]\nname = \"me@n02.x\"\n";
+    const GOOD: &str = "mpi = \"mpich\"\n[env]\nUCX_TLS = \"tcp\"\n[[hosts]]\nname = \"n-01\"\nslots = 4\n\
+                        [[hosts]]\nname = \"me@n02.x\"\n";
 
     #[test]
     fn hosts_and_environment_are_parsed() {

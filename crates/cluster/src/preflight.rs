@@ -75,7 +75,8 @@ fn check_host(cluster: &Cluster, host: usize, checksum: &str) -> std::result::Re
     let remote = &cluster.remote_binary;
     if cluster.inventory.shared {
         return Err(format!(
-            "{} differs from the file on this machine. Remove `shared = true` from the inventory, or share the directory.",
+            "{} differs from the file on this machine. Remove `shared = true` from the inventory, or share \
+             the directory.",
             remote.display()
         ));
     }

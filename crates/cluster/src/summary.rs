@@ -38,7 +38,8 @@ pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8
     }
     cluster.record.write_checksums()?;
     record::print_line(format_args!("All results are in {}", cluster.record.directory.display()));
-    Ok(match (exit_code(finished, parallel::requested()), cluster.options.fail_on, conclusion) {
+    Ok(match (exit_code(finished), cluster.options.fail_on, conclusion) {
+        (FAILED, ..) if parallel::requested() => INTERRUPTED,
         (0, FailOn::Slow, Some(Conclusion::Slow)) => Exit::Slow.code(),
         (0, FailOn::Slow, Some(Conclusion::None)) => Exit::NoVerdict.code(),
         (code, ..) => code,
@@ -46,15 +47,12 @@ pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8
 }
 
 /// Returns 6 if a job failed, else the largest exit code of the jobs.
-fn exit_code(finished: &[FinishedJob], interrupted: bool) -> u8 {
+fn exit_code(finished: &[FinishedJob]) -> u8 {
     let code = |finished: &FinishedJob| match finished.ending {
         Ending::Failed { .. } => FAILED,
         Ending::Complete { exit_code } => u8::try_from(exit_code).unwrap_or(FAILED),
     };
-    match finished.iter().map(code).max().unwrap_or(0) {
-        FAILED if interrupted => INTERRUPTED,
-        code => code,
-    }
+    finished.iter().map(code).max().unwrap_or(0)
 }
 
 /// Returns the text of the summary, and the conclusion on the links if they were measured.
@@ -152,16 +150,15 @@ mod tests {
 
     #[test]
     fn the_exit_code_is_that_of_the_worst_job() {
-        let code = |endings: &[Ending], interrupted| {
+        let code = |endings: &[Ending]| {
             let finished =
                 |ending: &Ending| FinishedJob { job: job(Stage::Pairs, &[0, 1]), ending: ending.clone() };
-            exit_code(&endings.iter().map(finished).collect::<Vec<_>>(), interrupted)
+            exit_code(&endings.iter().map(finished).collect::<Vec<_>>())
         };
         let complete = |exit_code| Ending::Complete { exit_code };
         let failed = || Ending::Failed { reason: "x".into() };
-        assert_eq!(code(&[complete(0), complete(4)], false), 4);
-        assert_eq!(code(&[complete(5), failed()], false), 6);
-        assert_eq!((code(&[failed()], true), code(&[complete(0)], true)), (130, 0));
+        assert_eq!(code(&[complete(0), complete(4)]), 4);
+        assert_eq!(code(&[complete(5), failed()]), 6);
     }
 
     #[test]

@@ -37,15 +37,16 @@ const ACKNOWLEDGED: &[&str] = &["MPI_Bcast", "MPI_Send", "MPI_Recv"];
 const EVERYONE: Layout = Layout::Everyone { least: 2 };
 
 const EACH_ACK: Method = Method {
-    timed: "on the root, for each other rank in turn: a broadcast and an empty message back from that rank, alternating with \
-            empty round trips with it; the figure is the first minus half the second, of the slowest rank",
+    timed: "on the root, for each other rank in turn: a broadcast and an empty message back from that \
+            rank, alternating with empty round trips with it; the figure is the first minus half the \
+            second, of the slowest rank",
     untimed: "one iteration before each block, buffers, filling and checking them",
     like: "de Supinski and Karonis (HPDC'99); goptest, which subtracts a whole round trip measured once and cold",
 };
 
 const LAST_ACK: Method = Method {
-    timed: "on the root: a broadcast and an empty message back from the last rank, alternating with empty round trips with it; the \
-            figure is the first minus half the second",
+    timed: "on the root: a broadcast and an empty message back from the last rank, alternating with empty \
+            round trips with it; the figure is the first minus half the second",
     untimed: "one iteration before each block, buffers, filling and checking them",
     like: "osu_bcast of OMB 3.x, which measures the round trips once, before the broadcasts",
 };
@@ -114,17 +115,34 @@ pub(crate) fn run_bcast(session: &mut Session<'_>) -> Result<()> {
     })
 }
 
-ombx_core::inventory::submit! {
-    Benchmark::custom("collective.bcast_round", "broadcasts back to back from rotating roots; they overlap",
-        Metric::Latency, <BackToBack<ombx_mpi::Broadcast> as Kernel>::METHOD, every_algorithm::<Round>)
-        .iterates(BCAST, "t per broadcast").layout(EVERYONE).with(&[Algorithm::PARAMETER]).sizes(SIZES)
-}
-ombx_core::inventory::submit! {
-    Benchmark::custom("collective.bcast_window", "one broadcast, all ranks starting at an agreed time", Metric::Latency,
-        <SingleBroadcast<ombx_mpi::Broadcast> as Kernel>::METHOD, every_algorithm::<Single>)
-        .iterates(BCAST, FORMULA).layout(EVERYONE).with(&[Pacing::PARAMETER, SyncHosts::PARAMETER, Algorithm::PARAMETER]).usually(&[("pace", "window")])
-        .above_one_way().sizes(SIZES)
-}
+ombx_core::inventory::submit!(
+    Benchmark::custom(
+        "collective.bcast_round",
+        "broadcasts back to back from rotating roots; they overlap",
+        Metric::Latency,
+        <BackToBack<ombx_mpi::Broadcast> as Kernel>::METHOD,
+        every_algorithm::<Round>
+    )
+    .iterates(BCAST, "t per broadcast")
+    .layout(EVERYONE)
+    .with(&[Algorithm::PARAMETER])
+    .sizes(SIZES)
+);
+ombx_core::inventory::submit!(
+    Benchmark::custom(
+        "collective.bcast_window",
+        "one broadcast, all ranks starting at an agreed time",
+        Metric::Latency,
+        <SingleBroadcast<ombx_mpi::Broadcast> as Kernel>::METHOD,
+        every_algorithm::<Single>
+    )
+    .iterates(BCAST, FORMULA)
+    .layout(EVERYONE)
+    .with(&[Pacing::PARAMETER, SyncHosts::PARAMETER, Algorithm::PARAMETER])
+    .usually(&[("pace", "window")])
+    .above_one_way()
+    .sizes(SIZES)
+);
 /// Returns an error with the reason if the root of an acknowledged broadcast rotates, or if a broadcast by ombx is to have a type.
 fn check_acknowledged(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     if case.get::<Root>() == Root::Rotating {
@@ -133,18 +151,32 @@ fn check_acknowledged(case: &Case, plan: &Plan) -> std::result::Result<(), Strin
     check_broadcast(case, plan)
 }
 
-ombx_core::inventory::submit! {
-    Benchmark::custom("collective.bcast_ack", "a broadcast that the last rank acknowledges, without the acknowledgement's time",
-        Metric::Latency, LAST_ACK, every_algorithm::<LastAck>)
-        .iterates(ACKNOWLEDGED, "t - round trip / 2")
-        .layout(Layout::Star).with(&[AckCorrection::PARAMETER, Algorithm::PARAMETER, MESSAGE_TYPE, Root::PARAMETER]).sizes(SIZES)
-        .made_of(block_bytes, check_acknowledged)
-        .osu("osu_bcast_ack", "OSU MPI Acknowledged Broadcast Latency Test")
-}
-ombx_core::inventory::submit! {
-    Benchmark::custom("collective.bcast_acked", "a broadcast that each rank acknowledges in turn, without the acknowledgement's time",
-        Metric::Latency, EACH_ACK, every_algorithm::<EachAck>)
-        .iterates(ACKNOWLEDGED, "the largest t - round trip / 2 of all ranks")
-        .layout(Layout::Star).with(&[AckCorrection::PARAMETER, Algorithm::PARAMETER, MESSAGE_TYPE, Root::PARAMETER]).sizes(SIZES)
-        .made_of(block_bytes, check_acknowledged)
-}
+ombx_core::inventory::submit!(
+    Benchmark::custom(
+        "collective.bcast_ack",
+        "a broadcast that the last rank acknowledges, without the acknowledgement's time",
+        Metric::Latency,
+        LAST_ACK,
+        every_algorithm::<LastAck>
+    )
+    .iterates(ACKNOWLEDGED, "t - round trip / 2")
+    .layout(Layout::Star)
+    .with(&[AckCorrection::PARAMETER, Algorithm::PARAMETER, MESSAGE_TYPE, Root::PARAMETER])
+    .sizes(SIZES)
+    .made_of(block_bytes, check_acknowledged)
+    .osu("osu_bcast_ack", "OSU MPI Acknowledged Broadcast Latency Test")
+);
+ombx_core::inventory::submit!(
+    Benchmark::custom(
+        "collective.bcast_acked",
+        "a broadcast that each rank acknowledges in turn, without the acknowledgement's time",
+        Metric::Latency,
+        EACH_ACK,
+        every_algorithm::<EachAck>
+    )
+    .iterates(ACKNOWLEDGED, "the largest t - round trip / 2 of all ranks")
+    .layout(Layout::Star)
+    .with(&[AckCorrection::PARAMETER, Algorithm::PARAMETER, MESSAGE_TYPE, Root::PARAMETER])
+    .sizes(SIZES)
+    .made_of(block_bytes, check_acknowledged)
+);

@@ -7,7 +7,7 @@ use std::ops::Range;
 use ombx_core::{
     benchmark::{
         Root,
-        payload::{Check, Contributors, Fill, Reduced, Reduction, Words},
+        payload::{Check, Contributors, Fill, MessageId, Reduced, Reduction, Words},
     },
     unit::Rank,
 };
@@ -63,11 +63,11 @@ impl Content {
         }
     }
 
-    fn check(self, fill: Fill, message: &[u8], at: (Rank, u64)) -> Check {
+    fn check(self, fill: Fill, message: &[u8], id: MessageId) -> Check {
         match self.source {
-            Source::Rank(owner) => self.words(fill, owner).check(message, at),
+            Source::Rank(owner) => self.words(fill, owner).check(message, id),
             Source::Reduction(reduction, contributors) => {
-                self.result(fill, reduction, contributors).check(message, at)
+                self.result(fill, reduction, contributors).check(message, id)
             }
         }
     }
@@ -106,10 +106,10 @@ pub fn check(part: &Part, fill: Fill, buffer: &[u8], rank: Rank) -> Check {
         let message = &buffer[range.start as usize..range.end as usize];
         let in_blocks =
             part.gaps.filter(|_| arrives && !content.flipped).and_then(|Gaps { blocks, payload }| {
-                let words = (words(content)?, words(before[slot as usize].content)?);
-                Some(blocks.check(words, payload, message, (rank, slot)))
+                let (words, before) = (words(content)?, words(before[slot as usize].content)?);
+                Some(blocks.check(words, before, payload, message, MessageId { rank, slot }))
             });
-        in_blocks.unwrap_or_else(|| content.check(fill, message, (rank, slot)))
+        in_blocks.unwrap_or_else(|| content.check(fill, message, MessageId { rank, slot }))
     });
     checks.fold(Check::Passed, Check::and)
 }

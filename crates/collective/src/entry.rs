@@ -127,8 +127,8 @@ pub(crate) const fn nonblocking<C: Call>(name: &'static str, about: &'static str
 
 /// What is timed of an operation that several threads call.
 const BY_THREADS: Method = Method {
-    timed: "on each thread of every rank, one blocking call on a communicator of its own; a sample is from the first start of a thread \
-            to the last end, on the slowest rank",
+    timed: "on each thread of every rank, one blocking call on a communicator of its own; a sample is from \
+            the first start of a thread to the last end, on the slowest rank",
     untimed: "synchronising threads and ranks between iterations; communicators, buffers, filling and checking",
     like: "the benchmark of IMB-MT of the same name, which prints minimum, maximum and mean over threads",
 };

@@ -180,8 +180,9 @@ pub enum Staged {}
 
 impl Mode for Staged {
     const METHOD: Method = Method {
-        timed: "on every rank, a copy of what it sends from the device to the host, one blocking call, and a copy of what it has received \
-                to the device; the figure is the time of the slowest rank of each iteration",
+        timed: "on every rank, a copy of what it sends from the device to the host, one blocking call, and \
+                a copy of what it has received to the device; the figure is the time of the slowest rank \
+                of each iteration",
         ..Blocking::METHOD
     };
 
@@ -216,7 +217,8 @@ pub enum Persistent {}
 
 impl Mode for Persistent {
     const METHOD: Method = Method {
-        timed: "starting a persistent request and waiting for it, on every rank; the figure is the time of the slowest rank",
+        timed: "starting a persistent request and waiting for it, on every rank; the figure is the time of \
+                the slowest rank",
         untimed: "creating the request; synchronising the ranks between iterations; buffers, filling and checking",
         like: "osu_*_persistent, which prints the mean of the ranks",
     };

@@ -20,14 +20,17 @@ use ombx_mpi::{Mpi, collective::LocalReduction};
 
 use crate::entry::SIZES;
 
-ombx_core::inventory::submit! {
-    Benchmark::new::<ReduceLocal>("collective.reduce_local", "a block of every rank combined with another one, without communication")
-        .layout(Layout::Everyone { least: 1 })
-        .with(&[ElementType::PARAMETER, ReductionOp::PARAMETER, BufferMemory::PARAMETER])
-        .sizes(SIZES)
-        .made_of(reduction::element_bytes, reduction::check_case)
-        .iterates(&["MPI_Reduce_local"], "t of the slowest rank")
-}
+ombx_core::inventory::submit!(
+    Benchmark::new::<ReduceLocal>(
+        "collective.reduce_local",
+        "a block of every rank combined with another one, without communication"
+    )
+    .layout(Layout::Everyone { least: 1 })
+    .with(&[ElementType::PARAMETER, ReductionOp::PARAMETER, BufferMemory::PARAMETER])
+    .sizes(SIZES)
+    .made_of(reduction::element_bytes, reduction::check_case)
+    .iterates(&["MPI_Reduce_local"], "t of the slowest rank")
+);
 
 /// A local reduction of a rank.
 struct ReduceLocal {
@@ -44,7 +47,8 @@ fn choices(case: &Case) -> (ElementType, ReductionOp) {
 impl Kernel for ReduceLocal {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "calls of MPI_Reduce_local one after the other, on every rank at the same time; the figure is the time of the slowest rank",
+        timed: "calls of MPI_Reduce_local one after the other, on every rank at the same time; the figure \
+                is the time of the slowest rank",
         untimed: "buffers, filling and checking",
         like: "Reduce_local of IMB-MPI1, which reads the clock before and after each call",
     };
@@ -85,19 +89,25 @@ impl Kernel for ReduceLocal {
     }
 }
 
-ombx_core::inventory::submit! {
-    Benchmark::custom("collective.init", "start of MPI on all ranks: one sample in each launch", Metric::Latency, METHOD, run)
-        .layout(Layout::Everyone { least: 1 })
-        .iterates(&["MPI_Init"], "t of the slowest rank")
-        .without_sizes()
-        .once()
-        .osu("osu_init", "OSU MPI Init Test")
-        .osu_with("osu_hello", "OSU MPI Hello World Test", &[])
-}
+ombx_core::inventory::submit!(
+    Benchmark::custom(
+        "collective.init",
+        "start of MPI on all ranks: one sample in each launch",
+        Metric::Latency,
+        METHOD,
+        run
+    )
+    .layout(Layout::Everyone { least: 1 })
+    .iterates(&["MPI_Init"], "t of the slowest rank")
+    .without_sizes()
+    .once()
+    .osu("osu_init", "OSU MPI Init Test")
+    .osu_with("osu_hello", "OSU MPI Hello World Test", &[])
+);
 
 const METHOD: Method = Method {
-    timed: "MPI_Init, or MPI_Init_thread with --threading, once in each launch, on every rank; with --init session instead MPI_Session_init, MPI_Group_from_session_pset \
-            and MPI_Comm_create_from_group",
+    timed: "MPI_Init, or MPI_Init_thread with --threading, once in each launch, on every rank; with --init \
+            session instead MPI_Session_init, MPI_Group_from_session_pset and MPI_Comm_create_from_group",
     untimed: "starting the processes; a rank that starts early waits for the others inside the call",
     like: "osu_init of OMB, which prints the mean, the smallest and the largest time of the ranks",
 };

@@ -43,10 +43,10 @@ pub use self::{
     layout::{
         Aggregation, Assignment, Direction, Distance, Fan, FanDirection, Layout, PairCount, Pairing, Pairs,
     },
-    neighbourhood::{Neighbourhood, Topology},
+    neighbourhood::{Edges, Neighbourhood, Topology, Torus},
     parameter::{
         ALL, CaseValues, Chosen, Heading, Named, Parameter, ParameterList, ParameterValue, Reader, Shown,
-        Text, Values, if_chosen,
+        Value, Values, if_chosen,
     },
     reduction::{ElementType, Numbers, ReductionOp},
     root::{Imbalance, Root},

@@ -46,9 +46,9 @@
 //! }
 //!
 //! // Registers the entry in every binary that links this crate.
-//! ombx_core::inventory::submit! {
+//! ombx_core::inventory::submit!(
 //!     Benchmark::new::<CopyBytes>("acme.copy", "a copy in memory").layout(Layout::Alone).sizes("64,4K")
-//! }
+//! );
 //!
 //! fn main() -> Result<()> {
 //!     let choices = vec![Registry::load()?.get("acme.copy")?];

@@ -1,5 +1,6 @@
 //! Results of a run in memory: provenance, rows with raw samples and marks, and numbers of rows.
 
+mod mark;
 mod rate;
 mod run;
 
@@ -15,6 +16,7 @@ use crate::{
 };
 
 pub use self::{
+    mark::{Level, Mark, MarkCode},
     rate::{Headline, MESSAGE_RATE_UNIT, Rate, Rates},
     run::{ClockFacts, Run, Tally},
 };
@@ -415,89 +417,6 @@ impl Measurement {
         let on_time = |i: &usize| late.len() >= n || !late.contains(&(*i as u64));
         let slowest = &slowest;
         (0..n).filter(on_time).flat_map(|i| threads.iter().map(move |thread| slowest(i, *thread))).collect()
-    }
-}
-
-crate::named! {
-    /// How much a mark matters, in ascending order.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-    #[serde(rename_all = "lowercase")]
-    pub enum Level {
-        /// A fact that explains a row; its figure holds.
-        Note = "note",
-        /// The figure may be off by more than its interval says.
-        #[default]
-        Caution = "caution",
-        /// No verdict may rest on the figure.
-        Invalid = "invalid",
-    }
-}
-
-impl Level {
-    /// All levels in ascending order.
-    pub const ALL: [Level; 3] = [Level::Note, Level::Caution, Level::Invalid];
-
-    /// Returns the level of an effect on a median, if this much is tolerated: an interval contains it, or the user asked for no more.
-    pub fn of_effect(effect: f64, tolerated: f64) -> Level {
-        if effect > INVALID * tolerated {
-            Level::Invalid
-        } else if effect > tolerated {
-            Level::Caution
-        } else {
-            Level::Note
-        }
-    }
-
-    /// Returns the level of this name.
-    pub fn from_name(name: &str) -> Option<Level> {
-        Level::ALL.into_iter().find(|level| level.name() == name)
-    }
-}
-
-/// A mark: what could have disturbed a row, and how much that matters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Mark {
-    /// How much it matters.
-    pub level: Level,
-    /// Stable code for programs, such as `preempted`.
-    pub code: String,
-    /// Text for the column `trust`, such as `preempted 12x`.
-    pub short: String,
-    /// Text that says what happened, then what to do.
-    pub advice: String,
-    /// Largest possible effect on the median, as a fraction of it; `None` if it has no bound.
-    #[serde(default, skip_serializing_if = "is_unbounded")]
-    pub effect: Option<f64>,
-}
-
-fn is_unbounded(effect: &Option<f64>) -> bool {
-    !effect.is_some_and(f64::is_finite)
-}
-
-/// Number of times that an effect must exceed what is tolerated before no verdict may rest on the row.
-const INVALID: f64 = 5.0;
-
-impl Mark {
-    /// Returns a mark of this level from its code, its text in the column, and the advice.
-    pub fn new(level: Level, code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark { level, code: code.into(), short: short.into(), advice: advice.into(), effect: None }
-    }
-
-    /// Returns a note.
-    pub fn note(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark::new(Level::Note, code, short, advice)
-    }
-
-    /// Returns a caution.
-    pub fn caution(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark::new(Level::Caution, code, short, advice)
-    }
-
-    /// Returns a mark on which no verdict may rest.
-    pub fn invalid(code: &str, short: impl Into<String>, advice: impl Into<String>) -> Mark {
-        Mark::new(Level::Invalid, code, short, advice)
     }
 }
 

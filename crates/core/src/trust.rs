@@ -8,7 +8,7 @@ use crate::{
     benchmark::Threads,
     fact::{Fact, HostFacts},
     order::sort,
-    result::{Level, Mark},
+    result::{Level, Mark, MarkCode},
     stats::{Summary, quantile},
     system::{
         clock::Facts,
@@ -24,7 +24,8 @@ pub use self::row::{
 };
 
 /// Codes of the marks that make the interval of a row unreliable.
-pub const SPOILS_THE_INTERVAL: [&str; 4] = ["no_interval", "not_converged", "autocorrelated", "bimodal"];
+pub const SPOILS_THE_INTERVAL: [MarkCode; 4] =
+    [MarkCode::NoInterval, MarkCode::NotConverged, MarkCode::Autocorrelated, MarkCode::Bimodal];
 
 /// Precision that stands for "as precise as possible".
 const DEFAULT_PRECISION: f64 = 0.02;
@@ -86,80 +87,34 @@ impl Effect {
     }
 }
 
-/// Returns what a mark says, as a noun: `ranks that waited for a CPU`. Codes without an entry are their own words.
-pub fn phrase(code: &str) -> String {
-    let known = match code {
-        "autocorrelated" => "samples that depend on each other",
-        "base_moved" => "a base that differs before and after the loads",
-        "below_one_way" => "broadcasts faster than one message",
-        "bimodal" => "samples in two groups",
-        "clock" => "a coarse clock",
-        "clock_cost" => "a costly reading of the clock",
-        "clocks_apart" => "clocks that differ",
-        "crowded" | "oversubscribed" => "more ranks than CPUs",
-        "crowded_threads" => "more threads than CPUs",
-        "debug_build" => "a debug build of ombx",
-        "failed" => "a failure",
-        "device_errors" => "errors of devices",
-        "differing_hosts" => "hosts that differ from the others",
-        "far_device" => "ranks far from their network device",
-        "few_checks" => "fewer than 59 checked iterations",
-        "few_launches" => "fewer than 9 launches",
-        "governor" => "CPUs that change their frequency",
-        "interrupts" => "interrupts of a network device on the CPU of a rank",
-        "launch_states" => "launches in several states of the machine",
-        "launches_drift" => "launches that drift",
-        "not_converged" => "precision not reached",
-        "one_byte" => "1 byte instead of 0",
-        "precision_missed" => "precision that was asked for and not reached",
-        "preempted" => "preempted ranks",
-        "saturated" => "a rate that was not achieved",
-        "shared_cpu" => "ranks on the same CPU",
-        "slowed" => "rows that became slow",
-        "starts_apart" => "pairs that started apart",
-        "stolen" => "CPU time taken by the hypervisor",
-        "strangers" => "foreign connections",
-        "throttled" => "CPUs that were too hot",
-        "thread_multiple" => "locks for threads",
-        "unbound" => "ranks that are not bound",
-        "unverified" => "data that was not checked",
-        "waited" => "ranks that waited for a CPU",
-        "wide_interval" => "an interval wider than 10 % on either side",
-        "wrong_clock" => "a clock that runs wrong",
-        _ => return code.replace('_', " "),
-    };
-    known.to_owned()
-}
-
 /// Maximum resolution and maximum overhead of a clock without a mark, in nanoseconds.
 const COARSE_NS: u64 = 100;
 
-/// Returns the marks that hold for every row of a run.
-pub fn standing(places: &[Place], clock: Facts, debug_build: bool) -> Vec<Mark> {
+/// Returns the mark of every row that a debug build measures.
+pub fn debug_build() -> Mark {
+    Mark::new(MarkCode::DebugBuild, "debug build", "this is a debug build of ombx")
+}
+
+/// Returns the marks that hold for every row of a run, whatever the build.
+pub fn standing(places: &[Place], clock: Facts) -> Vec<Mark> {
     let shared = match crowded_host(places) {
         Some((host, ranks, cpus)) => Some(oversubscribed(host, ranks, cpus)),
         None => shared_cpu(places),
     };
-    let debug_build = debug_build.then(|| {
-        Mark::invalid("debug_build", "debug build", "this is a debug build of ombx: build with --release")
-    });
-    let all = [debug_build, coarse_clock(clock), shared, unbound(places), governor(places)];
+    let all = [coarse_clock(clock), shared, unbound(places), governor(places)];
     all.into_iter().flatten().collect()
 }
 
 /// Returns the mark of a host that has more ranks than CPUs.
 pub fn oversubscribed(host: &str, ranks: usize, cpus: u32) -> Mark {
-    Mark::invalid(
-        "oversubscribed",
-        "oversubscribed",
-        format!("{ranks} ranks poll on {cpus} CPUs of {host}: use fewer ranks or more hosts"),
-    )
+    let cause = format!("{ranks} ranks poll on {cpus} CPUs of {host}");
+    Mark::new(MarkCode::Oversubscribed, "oversubscribed", cause)
 }
 
 /// Returns the mark of a benchmark that uses only some of the ranks.
 pub fn idle_ranks(used: u32, started: u32) -> Mark {
-    Mark::note(
-        "idle_ranks",
+    Mark::with_advice(
+        MarkCode::IdleRanks,
         format!("{} idle", started - used),
         format!(
             "{used} of {started} ranks take part, the others sleep: start {used} ranks to have none idle"
@@ -169,12 +124,8 @@ pub fn idle_ranks(used: u32, started: u32) -> Mark {
 
 /// Returns the mark of a single-threaded benchmark in a run that starts MPI with a higher level than was asked for.
 pub fn thread_multiple() -> Mark {
-    Mark::note(
-        "thread_multiple",
-        "thread multiple",
-        "another benchmark of these ranks needs MPI_THREAD_MULTIPLE, whose locks cost time: start with ombx, which gives that one \
-         ranks of its own, or run this one alone",
-    )
+    let cause = "another benchmark of these ranks needs MPI_THREAD_MULTIPLE, whose locks cost time";
+    Mark::new(MarkCode::ThreadMultiple, "thread multiple", cause)
 }
 
 /// Returns the mark of ranks that have more threads than CPUs: of one rank, or of several on the same CPUs. The ranks of one number of
@@ -199,24 +150,17 @@ pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Mark> {
             (false, true) => format!("{all} threads of {} ranks", several().count()),
             (false, false) => return None,
         };
-        Some(Mark::invalid(
-            "crowded_threads",
-            "crowded threads",
-            format!("{whose} poll on CPUs {} of {}: give each thread its own CPU", place.cpus, place.host),
-        ))
+        let cause = format!("{whose} poll on CPUs {} of {}", place.cpus, place.host);
+        Some(Mark::new(MarkCode::CrowdedThreads, "crowded threads", cause))
     })
 }
 
 fn coarse_clock(Facts { source, resolution_ns, overhead_ns }: Facts) -> Option<Mark> {
     (resolution_ns > COARSE_NS || overhead_ns > COARSE_NS).then(|| {
-        Mark::caution(
-            "clock",
-            "clock",
-            format!(
-                "the {source} clock has a resolution of {resolution_ns} ns and a reading costs {overhead_ns} ns: \
-                 raise --batch for short times"
-            ),
-        )
+        let cause = format!(
+            "the {source} clock has a resolution of {resolution_ns} ns and a reading costs {overhead_ns} ns"
+        );
+        Mark::new(MarkCode::Clock, "clock", cause)
     })
 }
 
@@ -240,13 +184,8 @@ fn shared_cpu(places: &[Place]) -> Option<Mark> {
         let cpu: u32 = cpu;
         seen.insert((&place.host, cpu), rank).map(|first| (first, rank, &place.host))
     })?;
-    Some(Mark::invalid(
-        "shared_cpu",
-        "shared CPU",
-        format!(
-            "ranks {first} and {second} are bound to the same CPU of {host}: bind each rank to its own CPU"
-        ),
-    ))
+    let cause = format!("ranks {first} and {second} are bound to the same CPU of {host}");
+    Some(Mark::new(MarkCode::SharedCpu, "shared CPU", cause))
 }
 
 fn unbound(places: &[Place]) -> Option<Mark> {
@@ -257,9 +196,8 @@ fn unbound(places: &[Place]) -> Option<Mark> {
     let ranks = places.iter().filter(|other| other.host == place.host).count();
     // With a CPU to spare, the kernel seldom moves a rank or lets two of them share a CPU.
     let level = if ranks < place.online as usize { Level::Note } else { Level::Caution };
-    let advice =
-        format!("rank {rank} may run on every CPU of {}: bind ranks (mpiexec -bind-to core)", place.host);
-    Some(Mark::new(level, "unbound", "unbound", advice))
+    let cause = format!("rank {rank} may run on every CPU of {}", place.host);
+    Some(Mark::new(MarkCode::Unbound, "unbound", cause).at(level))
 }
 
 /// Network devices that a run can use.
@@ -360,12 +298,12 @@ fn far_rank(rank: u32, place: &Place, devices: &[Device<'_>]) -> Option<Mark> {
         return None;
     }
     let (device, cpus) = (first.name, cpu_list(&first.local));
-    Some(Mark::note(
-        "far_device",
+    Some(Mark::with_advice(
+        MarkCode::FarDevice,
         format!("far from {device}"),
         format!(
-            "rank {rank} runs on CPUs {} of {}, and {device} is attached to CPUs {cpus}: bind ranks to these, unless the run uses a \
-             slower device",
+            "rank {rank} runs on CPUs {} of {}, and {device} is attached to CPUs {cpus}: bind ranks to \
+             these, unless the run uses a slower device",
             place.cpus, place.host
         ),
     ))
@@ -390,8 +328,8 @@ fn interrupted_rank(rank: u32, place: &Place, devices: &[Device<'_>]) -> Option<
         let free: BTreeSet<u32> = local.difference(interrupts).copied().collect();
         (!free.is_empty()).then(|| (name, format!("CPUs {}", cpu_list(&free))))
     })?;
-    Some(Mark::note(
-        "interrupts",
+    Some(Mark::with_advice(
+        MarkCode::Interrupts,
         format!("interrupts of {device}"),
         format!(
             "rank {rank} runs on CPUs {} of {}, which also handle the interrupts of {device}: bind it to {others}",
@@ -405,11 +343,8 @@ fn governor(places: &[Place]) -> Option<Mark> {
         let governor = place.governor.as_deref().filter(|governor| *governor != "performance")?;
         Some((&place.host, governor))
     })?;
-    Some(Mark::note(
-        "governor",
-        format!("governor {governor}"),
-        format!("CPUs of {host} change frequency: set the governor to performance"),
-    ))
+    let cause = format!("CPUs of {host} change frequency");
+    Some(Mark::new(MarkCode::Governor, format!("governor {governor}"), cause))
 }
 
 #[cfg(test)]
@@ -471,28 +406,6 @@ mod effect_tests {
 }
 
 #[cfg(test)]
-mod phrase_tests {
-    use super::*;
-
-    /// Returns the codes of the tables in the reference of marks.
-    fn documented() -> Vec<String> {
-        let page = include_str!("../../../docs/reference/marks.md");
-        let rows = page.lines().filter(|line| line.starts_with("| `"));
-        rows.map(|row| row.split('`').nth(1).unwrap().to_owned()).collect()
-    }
-
-    #[test]
-    fn every_documented_mark_has_words() {
-        let codes = documented();
-        assert!(codes.len() > 20, "{codes:?}");
-        for code in codes {
-            assert!(!phrase(&code).contains('_') && phrase(&code) != code, "{code}");
-        }
-        assert_eq!(phrase("of_another_program"), "of another program");
-    }
-}
-
-#[cfg(test)]
 mod standing_tests {
     use super::*;
     use crate::benchmark::ParameterValue;
@@ -505,27 +418,21 @@ mod standing_tests {
 
     #[test]
     fn bound_ranks_get_no_mark() {
-        assert!(standing(&[place("a", "0"), place("a", "1")], GOOD, false).is_empty());
-        assert!(standing(&[place("a", "0"), place("b", "0")], GOOD, false).is_empty());
+        assert!(standing(&[place("a", "0"), place("a", "1")], GOOD).is_empty());
+        assert!(standing(&[place("a", "0"), place("b", "0")], GOOD).is_empty());
     }
 
     #[test]
     fn each_risk_gets_its_mark() {
-        let cases: [(&[Place], Facts, bool, &str); 6] = [
-            (&[place("a", "0")], GOOD, true, "invalid debug_build"),
-            (&[place("a", "0")], Facts { overhead_ns: 500, ..GOOD }, false, "caution clock"),
-            (&[place("a", "0"), place("a", "1"), place("a", "0")], GOOD, false, "invalid oversubscribed"),
-            (&[place("a", "1"), place("a", "1")], GOOD, false, "invalid shared_cpu"),
-            (&[place("a", "0-1"), place("b", "0")], GOOD, false, "note unbound"),
-            (
-                &[Place { governor: Some("powersave".into()), ..place("a", "0") }],
-                GOOD,
-                false,
-                "note governor",
-            ),
+        let cases: [(&[Place], Facts, &str); 5] = [
+            (&[place("a", "0")], Facts { overhead_ns: 500, ..GOOD }, "caution clock"),
+            (&[place("a", "0"), place("a", "1"), place("a", "0")], GOOD, "invalid oversubscribed"),
+            (&[place("a", "1"), place("a", "1")], GOOD, "invalid shared_cpu"),
+            (&[place("a", "0-1"), place("b", "0")], GOOD, "note unbound"),
+            (&[Place { governor: Some("powersave".into()), ..place("a", "0") }], GOOD, "note governor"),
         ];
-        for (places, clock, debug, expected) in cases {
-            let marks = standing(places, clock, debug);
+        for (places, clock, expected) in cases {
+            let marks = standing(places, clock);
             let found = marks.iter().map(|mark| format!("{} {}", mark.level.name(), mark.code));
             assert_eq!(found.collect::<Vec<_>>(), [expected]);
         }
@@ -533,7 +440,7 @@ mod standing_tests {
 
     #[test]
     fn unbound_ranks_matter_where_no_cpu_is_left_free() {
-        let level = |places: &[Place]| standing(places, GOOD, false)[0].level;
+        let level = |places: &[Place]| standing(places, GOOD)[0].level;
         assert_eq!(level(&[place("a", "0-1"), place("b", "0-1")]), Level::Note);
         assert_eq!(level(&[place("a", "0-1"), place("a", "0-1")]), Level::Caution);
     }

@@ -20,7 +20,7 @@ use ombx_mpi::{
 
 use crate::options;
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     options::of_files(
         Benchmark::custom(
             "io.open",
@@ -33,7 +33,7 @@ ombx_core::inventory::submit! {
     )
     .sizes("1")
     .iterates(&["MPI_File_open", "MPI_File_write_at", "MPI_File_close"], "t of the slowest rank")
-}
+);
 
 fn run(session: &mut Session<'_>) -> Result<()> {
     run_paced::<Open, Mesh>(session)
@@ -51,10 +51,10 @@ struct Open {
 impl Kernel for Open {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "on every rank, MPI_File_open of a file that exists, MPI_File_write_at of a block at a place of its own, and \
-                MPI_File_close",
-        untimed: "creating and removing the file; synchronising the ranks before each sample; reading back what another rank has \
-                  written, and checking it",
+        timed: "on every rank, MPI_File_open of a file that exists, MPI_File_write_at of a block at a \
+                place of its own, and MPI_File_close",
+        untimed: "creating and removing the file; synchronising the ranks before each sample; reading back \
+                  what another rank has written, and checking it",
         like: "Open_Close of IMB-IO, in which every rank writes the first byte of the file",
     };
 

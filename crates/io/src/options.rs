@@ -19,7 +19,8 @@ use crate::read;
 pub static DIRECTORY: Parameter = Parameter::free(
     "directory",
     "DIR",
-    "Directory of the file system to be measured; files are removed, and have no name while they are measured, but those of io.open",
+    "Directory of the file system to be measured; files are removed, and have no name while they are \
+     measured, but those of io.open",
     |text| match text {
         "" => Err(Error::usage("give the path of a directory")),
         _ => Ok(()),

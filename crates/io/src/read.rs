@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, marker::PhantomData};
 use ombx_core::{
     benchmark::{
         Benchmark, Method, Metric, ParameterValue,
-        payload::{Check, Fill, Slots},
+        payload::{Check, Fill, MessageId, Slots},
     },
     codec::checksum,
     error::Result,
@@ -26,21 +26,29 @@ use ombx_mpi::{
 
 use crate::options::{self, Access, FileKernel, Operation};
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     options::of_files(
-        Benchmark::custom("io.read", "a block that every rank reads from a file", Metric::Bandwidth, METHOD, run),
+        Benchmark::custom(
+            "io.read",
+            "a block that every rank reads from a file",
+            Metric::Bandwidth,
+            METHOD,
+            run
+        ),
         &[Pacing::PARAMETER, SyncHosts::PARAMETER, Pointer::PARAMETER, Access::PARAMETER, Files::PARAMETER],
     )
     .iterates(&["MPI_File_read"], "ranks S / t of the slowest rank")
-}
+);
 
 const METHOD: Method = Method {
-    timed: "a read of every rank. The call is MPI_File_read, with --pointer explicit MPI_File_read_at, with --pointer shared \
-            MPI_File_read_shared, and with --access collective MPI_File_read_all, MPI_File_read_at_all or MPI_File_read_ordered. Data that the system keeps in memory is not read from the storage device again",
-    untimed: "creating and writing the file; moving the pointer to the start of the file and synchronising the ranks before each sample; \
-              checking",
-    like: "S_Read_indv, P_Read_indv, P_Read_priv, C_Read_indv of IMB-IO and the same with expl and shared, which read on from where the \
-           repetition before has ended",
+    timed: "a read of every rank. The call is MPI_File_read, with --pointer explicit MPI_File_read_at, \
+            with --pointer shared MPI_File_read_shared, and with --access collective MPI_File_read_all, \
+            MPI_File_read_at_all or MPI_File_read_ordered. Data that the system keeps in memory is not \
+            read from the storage device again",
+    untimed: "creating and writing the file; moving the pointer to the start of the file and synchronising \
+              the ranks before each sample; checking",
+    like: "S_Read_indv, P_Read_indv, P_Read_priv, C_Read_indv of IMB-IO and the same with expl and shared, \
+           which read on from where the repetition before has ended",
 };
 
 /// Runs each combination of pointer and access. They are types, so that the timed loop has no branch.
@@ -104,7 +112,9 @@ pub(crate) fn check_written(file: &mut File, slots: Slots, fill: Fill) -> Result
     fill.words(writer, slot).write(&mut expected);
     // The most similar block is the one that was changed.
     let likely = found.iter().min_by_key(|block| differing(&expected, block));
-    Ok(likely.map_or(Check::Passed, |block| fill.words(writer, slot).check(block, (file.rank(), slot))))
+    Ok(likely.map_or(Check::Passed, |block| {
+        fill.words(writer, slot).check(block, MessageId { rank: file.rank(), slot })
+    }))
 }
 
 /// Checks that the incoming blocks of all ranks, which their calls have read, are the outgoing blocks in any order. The rank that has
@@ -124,7 +134,7 @@ pub(crate) fn check_read(file: &mut File, slots: Slots, fill: Fill) -> Result<Ch
     });
     // There are as many missing blocks as wrong ones.
     let (owner, slot) = likely.unwrap_or((rank, 0));
-    Ok(fill.words(owner, slot).check(found, (rank, slot)))
+    Ok(fill.words(owner, slot).check(found, MessageId { rank, slot }))
 }
 
 /// Returns the blocks of all ranks without a counterpart. Blocks are compared by checksums. Equal blocks, of which there may be some

@@ -31,7 +31,7 @@ use crate::{
 const FORMULA: &str =
     "t of the slowest rank; overlap_percent = max(0, 100 - 100 (t - compute) / pure), unless --overlap none";
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     options::of_files(
         Benchmark::custom(
             "io.iwrite",
@@ -41,15 +41,21 @@ ombx_core::inventory::submit! {
             run_writes,
         ),
         &[
-            Pacing::PARAMETER, SyncHosts::PARAMETER, Pointer::PARAMETER, Access::PARAMETER, Files::PARAMETER, FileSync::PARAMETER, TestCalls::PARAMETER,
+            Pacing::PARAMETER,
+            SyncHosts::PARAMETER,
+            Pointer::PARAMETER,
+            Access::PARAMETER,
+            Files::PARAMETER,
+            FileSync::PARAMETER,
+            TestCalls::PARAMETER,
             Computation::PARAMETER,
         ],
     )
     .made_of(|_, _| 1, check_started)
     .iterates(&["MPI_File_iwrite", "MPI_Test", "MPI_Wait", "MPI_File_sync"], FORMULA)
-}
+);
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     options::of_files(
         Benchmark::custom(
             "io.iread",
@@ -59,33 +65,45 @@ ombx_core::inventory::submit! {
             run_reads,
         ),
         &[
-            Pacing::PARAMETER, SyncHosts::PARAMETER, Pointer::PARAMETER, Access::PARAMETER, Files::PARAMETER, TestCalls::PARAMETER, Computation::PARAMETER,
+            Pacing::PARAMETER,
+            SyncHosts::PARAMETER,
+            Pointer::PARAMETER,
+            Access::PARAMETER,
+            Files::PARAMETER,
+            TestCalls::PARAMETER,
+            Computation::PARAMETER,
         ],
     )
     .made_of(|_, _| 1, check_started)
     .iterates(&["MPI_File_iread", "MPI_Test", "MPI_Wait"], FORMULA)
-}
+);
 
 const WRITES: Method = Method {
-    timed: "starting a write, computation that lasts as long as the write alone, with --tests calls of MPI_Test in between, waiting for \
-            the write, and MPI_File_sync, unless --file-sync never; with --overlap none without computation. The call is \
-            MPI_File_iwrite, MPI_File_iwrite_at or MPI_File_iwrite_shared; with --access collective the same with _all; with --access \
-            split MPI_File_write_all_begin and MPI_File_write_all_end, or the same with at_all and ordered",
-    untimed: "the write alone (pure_us) and the computation alone (compute_us), which alternate with the samples; creating the file; \
-              moving the pointer to the start of the file and synchronising the ranks before each sample; reading back and checking",
-    like: "S_IWrite_indv, P_IWrite_indv, P_IWrite_priv, C_IWrite_indv of IMB-IO and the same with expl and shared; C_ with --access \
-           split. The t_pure of IMB is the time of the blocking write, and its computation has a fixed length",
+    timed: "starting a write, computation that lasts as long as the write alone, with --tests calls of \
+            MPI_Test in between, waiting for the write, and MPI_File_sync, unless --file-sync never; with \
+            --overlap none without computation. The call is MPI_File_iwrite, MPI_File_iwrite_at or \
+            MPI_File_iwrite_shared; with --access collective the same with _all; with --access split \
+            MPI_File_write_all_begin and MPI_File_write_all_end, or the same with at_all and ordered",
+    untimed: "the write alone (pure_us) and the computation alone (compute_us), which alternate with the \
+              samples; creating the file; moving the pointer to the start of the file and synchronising \
+              the ranks before each sample; reading back and checking",
+    like: "S_IWrite_indv, P_IWrite_indv, P_IWrite_priv, C_IWrite_indv of IMB-IO and the same with expl and \
+           shared; C_ with --access split. The t_pure of IMB is the time of the blocking write, and its \
+           computation has a fixed length",
 };
 
 const READS: Method = Method {
-    timed: "starting a read, computation that lasts as long as the read alone, with --tests calls of MPI_Test in between, and waiting \
-            for the read; with --overlap none without computation. The call is MPI_File_iread, MPI_File_iread_at or \
-            MPI_File_iread_shared; with --access collective the same with _all; with --access split MPI_File_read_all_begin and \
-            MPI_File_read_all_end, or the same with at_all and ordered",
-    untimed: "the read alone (pure_us) and the computation alone (compute_us), which alternate with the samples; creating and writing \
-              the file; moving the pointer to the start of the file and synchronising the ranks before each sample; checking",
-    like: "S_IRead_indv, P_IRead_indv, P_IRead_priv, C_IRead_indv of IMB-IO and the same with expl and shared; C_ with --access split. \
-           The t_pure of IMB is the time of the blocking read, and its computation has a fixed length",
+    timed: "starting a read, computation that lasts as long as the read alone, with --tests calls of \
+            MPI_Test in between, and waiting for the read; with --overlap none without computation. The \
+            call is MPI_File_iread, MPI_File_iread_at or MPI_File_iread_shared; with --access collective \
+            the same with _all; with --access split MPI_File_read_all_begin and MPI_File_read_all_end, or \
+            the same with at_all and ordered",
+    untimed: "the read alone (pure_us) and the computation alone (compute_us), which alternate with the \
+              samples; creating and writing the file; moving the pointer to the start of the file and \
+              synchronising the ranks before each sample; checking",
+    like: "S_IRead_indv, P_IRead_indv, P_IRead_priv, C_IRead_indv of IMB-IO and the same with expl and \
+           shared; C_ with --access split. The t_pure of IMB is the time of the blocking read, and its \
+           computation has a fixed length",
 };
 
 /// Runs each combination of pointer and access of writes. They are types, so that the timed loop has no branch.

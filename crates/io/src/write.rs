@@ -21,23 +21,38 @@ use ombx_mpi::{
 
 use crate::options::{self, Access, FileKernel, FileSync, Operation};
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     options::of_files(
-        Benchmark::custom("io.write", "a block that every rank writes to a file", Metric::Bandwidth, METHOD, run),
-        &[Pacing::PARAMETER, SyncHosts::PARAMETER, Pointer::PARAMETER, Access::PARAMETER, Files::PARAMETER, FileSync::PARAMETER],
+        Benchmark::custom(
+            "io.write",
+            "a block that every rank writes to a file",
+            Metric::Bandwidth,
+            METHOD,
+            run
+        ),
+        &[
+            Pacing::PARAMETER,
+            SyncHosts::PARAMETER,
+            Pointer::PARAMETER,
+            Access::PARAMETER,
+            Files::PARAMETER,
+            FileSync::PARAMETER
+        ],
     )
     .streaming_only(FileSync::PARAMETER, FileSync::End.name())
     .iterates(&["MPI_File_write", "MPI_File_sync"], "ranks W S / t of the slowest rank")
-}
+);
 
 const METHOD: Method = Method {
-    timed: "writes of every rank, each from a buffer of its own, and MPI_File_sync after each or after the last, unless --file-sync \
-            never. The call is MPI_File_write, with --pointer explicit MPI_File_write_at, with --pointer shared MPI_File_write_shared, \
-            and with --access collective MPI_File_write_all, MPI_File_write_at_all or MPI_File_write_ordered",
-    untimed: "creating the file; moving the pointer to the start of the file and synchronising the ranks before each sample; reading back \
-              what another rank has written, and checking it",
-    like: "S_Write_indv, P_Write_indv, P_Write_priv, C_Write_indv of IMB-IO and the same with expl and shared. IMB adds to the end of the file in \
-           each repetition, and synchronises the file twice with a barrier in between",
+    timed: "writes of every rank, each from a buffer of its own, and MPI_File_sync after each or after the \
+            last, unless --file-sync never. The call is MPI_File_write, with --pointer explicit \
+            MPI_File_write_at, with --pointer shared MPI_File_write_shared, and with --access collective \
+            MPI_File_write_all, MPI_File_write_at_all or MPI_File_write_ordered",
+    untimed: "creating the file; moving the pointer to the start of the file and synchronising the ranks \
+              before each sample; reading back what another rank has written, and checking it",
+    like: "S_Write_indv, P_Write_indv, P_Write_priv, C_Write_indv of IMB-IO and the same with expl and \
+           shared. IMB adds to the end of the file in each repetition, and synchronises the file twice \
+           with a barrier in between",
 };
 
 /// Runs each combination of pointer, access and synchronisation. They are types, so that the timed loop has no branch.

@@ -102,7 +102,7 @@ pub fn run(
         for turn in 0..turns {
             let partner = match task.mode {
                 Mode::Parallel | Mode::Halves | Mode::Bisection => schedule.partner(team.rank(), round),
-                Mode::Serial => partner_in(schedule.pair(round, turn), team.rank()),
+                Mode::Serial => partner_in(schedule.pair(round, turn).into(), team.rank()),
             };
             let label = (task.mode != Mode::Serial).then(|| (ROUND, round.to_string()));
             sweep.measure_both_directions(partner, &sizes, label.as_slice())?;
@@ -137,7 +137,7 @@ fn warm_up(
     Ok(format!("{} {}", choice.bench.name, if sizes.is_empty() { "none".into() } else { sizes.join(",") }))
 }
 
-fn partner_in((a, b): (Rank, Rank), me: Rank) -> Option<Rank> {
+fn partner_in([a, b]: [Rank; 2], me: Rank) -> Option<Rank> {
     match me {
         me if me == a => Some(b),
         me if me == b => Some(a),
@@ -359,7 +359,7 @@ impl Sweep<'_> {
     fn measure_alone(&mut self, link: Retest, attempt: usize) -> Result<()> {
         let (from, to) = (Rank(link.from), Rank(link.to));
         let value = if link.is_slow { verdict::ALONE } else { verdict::REFERENCE };
-        let pair = match partner_in((from, to), self.team.rank()) {
+        let pair = match partner_in([from, to], self.team.rank()) {
             Some(partner) => Some((partner, self.team.pair(partner, from)?)),
             None => None,
         };

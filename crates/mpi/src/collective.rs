@@ -10,7 +10,8 @@ use mpi::ffi;
 use ombx_accelerator::{Copies, Pinned, device};
 use ombx_core::{
     benchmark::{
-        Context, ElementType, Neighbourhood, ReductionOp, Topology, memory::BufferMemory, payload::Slots,
+        Context, ElementType, Neighbourhood, ReductionOp, Topology, Torus, memory::BufferMemory,
+        payload::Slots,
     },
     error::{Error, Result},
     unit::Rank,
@@ -193,7 +194,7 @@ pub struct Neighbours {
 }
 
 /// Returns the neighbours of a rank among `ranks` ranks.
-pub fn neighbours(topology: Topology, described: Neighbourhood, rank: u32, ranks: u32) -> Neighbours {
+pub fn neighbours(topology: Topology, described: &Neighbourhood, rank: u32, ranks: u32) -> Neighbours {
     match topology {
         Topology::Cartesian => {
             let [rows, columns] = grid(ranks);
@@ -223,10 +224,10 @@ pub fn neighbours(topology: Topology, described: Neighbourhood, rank: u32, ranks
             Neighbours { sources: all.clone(), destinations: all }
         }
         Topology::Edges => {
-            let edges = || described.edges.into_iter().flatten();
+            let edges = || described.edges.iter();
             Neighbours {
-                sources: edges().filter(|(_, to)| *to == rank).map(|(from, _)| Some(*from)).collect(),
-                destinations: edges().filter(|(from, _)| *from == rank).map(|(_, to)| Some(*to)).collect(),
+                sources: edges().filter(|(_, to)| *to == rank).map(|(from, _)| Some(from)).collect(),
+                destinations: edges().filter(|(from, _)| *from == rank).map(|(_, to)| Some(to)).collect(),
             }
         }
     }
@@ -234,8 +235,8 @@ pub fn neighbours(topology: Topology, described: Neighbourhood, rank: u32, ranks
 
 /// Returns the ranks that are at most `radius` away in each dimension of a periodic grid, each once. In a short dimension several ways
 /// lead to the same rank.
-fn around((dimensions, radius): (u32, u32), rank: u32, ranks: u32) -> Vec<u32> {
-    let lengths = match dimensions {
+fn around(torus: Torus, rank: u32, ranks: u32) -> Vec<u32> {
+    let lengths = match torus.dimensions {
         1 => grid::<1>(ranks).to_vec(),
         2 => grid::<2>(ranks).to_vec(),
         3 => grid::<3>(ranks).to_vec(),
@@ -246,7 +247,7 @@ fn around((dimensions, radius): (u32, u32), rank: u32, ranks: u32) -> Vec<u32> {
     for length in lengths {
         step /= length;
         let own = rank / step % length;
-        let reach = radius.min(length);
+        let reach = torus.radius.min(length);
         let coordinates = (length - reach..=length + reach).map(|moved| (own + moved) % length * step);
         found = found.iter().flat_map(|start| coordinates.clone().map(move |at| start + at)).collect();
     }
@@ -263,9 +264,9 @@ fn around((dimensions, radius): (u32, u32), rank: u32, ranks: u32) -> Vec<u32> {
 ///
 /// # Errors
 /// [`Error::unsupported`] with the first edge of which a rank does not.
-fn check_edges(topology: Topology, described: Neighbourhood, ranks: u32) -> Result<()> {
-    let edges = described.edges.filter(|_| topology == Topology::Edges).into_iter().flatten();
-    match edges.into_iter().find(|(from, to)| (*from).max(*to) >= ranks) {
+fn check_edges(topology: Topology, described: &Neighbourhood, ranks: u32) -> Result<()> {
+    let mut edges = described.edges.iter().filter(|_| topology == Topology::Edges);
+    match edges.find(|(from, to)| (*from).max(*to) >= ranks) {
         Some((from, to)) => Err(Error::unsupported(format!(
             "--neighbours {from}:{to}: there are ranks 0 to {} only: start more with -n, or change the list",
             ranks - 1
@@ -275,7 +276,7 @@ fn check_edges(topology: Topology, described: Neighbourhood, ranks: u32) -> Resu
 }
 
 /// Creates a communicator with a topology. Ranks keep their numbers. Collective.
-fn communicator(topology: Topology, described: Neighbourhood, comm: &Comm) -> Result<Comm> {
+fn communicator(topology: Topology, described: &Neighbourhood, comm: &Comm) -> Result<Comm> {
     // SAFETY: `comm` is valid, and every array has as many elements as MPI reads. The new communicator has no other owner.
     unsafe {
         let mut raw = ffi::RSMPI_COMM_NULL;
@@ -318,19 +319,21 @@ fn communicator(topology: Topology, described: Neighbourhood, comm: &Comm) -> Re
 
 #[cfg(test)]
 mod topology_tests {
+    use ombx_core::benchmark::{Edges, ParameterValue};
+
     use super::*;
 
-    const EDGES: &[(u32, u32)] = &[(0, 1), (0, 2), (2, 0), (3, 1)];
+    const EDGES: &str = "0:1,0:2,2:0,3:1";
 
     #[test]
     fn sources_and_destinations_match() {
-        let tori = (1..=4).flat_map(|dimensions| (1..=3).map(move |radius| (dimensions, radius)));
+        let tori = (1..=4).flat_map(|dimensions| (1..=3).map(move |radius| Torus { dimensions, radius }));
         let tori = tori.map(|torus| (Topology::Torus, Neighbourhood { torus, ..Neighbourhood::DEFAULT }));
-        let edges = Neighbourhood { edges: Some(EDGES), ..Neighbourhood::DEFAULT };
+        let edges = Neighbourhood { edges: Edges::parse(EDGES).unwrap(), ..Neighbourhood::DEFAULT };
         let fixed = [Topology::Cartesian, Topology::Graph].map(|topology| (topology, Neighbourhood::DEFAULT));
         for (topology, described) in fixed.into_iter().chain(tori).chain([(Topology::Edges, edges)]) {
             for ranks in if topology == Topology::Edges { 4..13 } else { 1..13 } {
-                let of = |rank| neighbours(topology, described, rank, ranks);
+                let of = |rank| neighbours(topology, &described, rank, ranks);
                 let all: Vec<Neighbours> = (0..ranks).map(of).collect();
                 for from in 0..ranks {
                     for to in 0..ranks {
@@ -347,9 +350,10 @@ mod topology_tests {
 
     #[test]
     fn neighbours_are_in_order() {
-        let of = |topology, rank, ranks, torus| {
-            let described = Neighbourhood { torus, edges: Some(EDGES) };
-            neighbours(topology, described, rank, ranks)
+        let of = |topology, rank, ranks, (dimensions, radius)| {
+            let torus = Torus { dimensions, radius };
+            let described = Neighbourhood { torus, edges: Edges::parse(EDGES).unwrap() };
+            neighbours(topology, &described, rank, ranks)
         };
         assert_eq!(of(Topology::Cartesian, 0, 4, (1, 1)).sources, [None, Some(2), None, Some(1)]);
         assert_eq!(of(Topology::Graph, 0, 4, (1, 1)).sources, [Some(3), Some(2)]);

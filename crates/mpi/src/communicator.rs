@@ -79,7 +79,8 @@ impl Comm {
         match (u32::try_from(rank), u32::try_from(size)) {
             (Ok(rank), Ok(size)) if rank < size => Ok(Comm { raw, rank: Rank(rank), size }),
             _ => Err(Error::fabric(format!(
-                "the MPI library calls this process rank {rank} of {size}, which makes no sense: check that ranks and launcher are of one MPI"
+                "the MPI library calls this process rank {rank} of {size}, which makes no sense: check \
+                 that ranks and launcher are of one MPI"
             ))),
         }
     }

@@ -28,8 +28,8 @@ pub(crate) fn afford(cx: &Context<'_>, copies: Copies, each: u64, bytes: u64) ->
     let (count, requests) = (copies.count(), copies.count().saturating_mul(each));
     if count > 1 && requests > MOST {
         return Err(Error::unsupported(format!(
-            "each of {count} copies of the buffers needs {each} persistent requests, together more than {MOST}: choose larger --sizes, or \
-             a smaller --cache-size"
+            "each of {count} copies of the buffers needs {each} persistent requests, together more than \
+             {MOST}: choose larger --sizes, or a smaller --cache-size"
         )));
     }
     cx.afford(bytes.saturating_add(requests.saturating_mul(BYTES)))

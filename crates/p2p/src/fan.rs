@@ -36,10 +36,12 @@ fn to(fill: Fill, receiver: Rank) -> Fill {
 impl<L: Link> Kernel for Fan<L> {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
-        timed: "on each sender, a window of nonblocking sends to each of its partners, waiting for all, and an acknowledgement \
-                of each partner; from the first start to the last end. The partners post their receives, wait and acknowledge",
+        timed: "on each sender, a window of nonblocking sends to each of its partners, waiting for all, \
+                and an acknowledgement of each partner; from the first start to the last end. The partners \
+                post their receives, wait and acknowledge",
         untimed: "connections, buffers, filling and checking them, a barrier before each sample",
-        like: "osu_bw_fan_in and osu_bw_fan_out of OMB 7.4, which divide by the mean of the senders' times and refuse one node",
+        like: "osu_bw_fan_in and osu_bw_fan_out of OMB 7.4, which divide by the mean of the senders' times \
+               and refuse one node",
     };
 
     fn work(case: &Case) -> Work {
@@ -123,14 +125,14 @@ const fn entry(name: &'static str, about: &'static str, direction: FanDirection)
         .made_of(derived::block_bytes, derived::check)
 }
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     entry("p2p.fan_in", "windows of messages from all other nodes to the first", FanDirection::In)
         .osu("osu_bw_fan_in", "OSU MPI Bandwidth Congestion In Test")
-}
-ombx_core::inventory::submit! {
+);
+ombx_core::inventory::submit!(
     entry("p2p.fan_out", "windows of messages from the first node to all others", FanDirection::Out)
         .osu("osu_bw_fan_out", "OSU MPI Bandwidth Congestion Out Test")
-}
+);
 
 #[cfg(test)]
 mod tests {

@@ -119,8 +119,9 @@ pub(crate) enum PingPing {}
 
 impl Meeting for PingPing {
     const METHOD: Method = Method {
-        timed: "on both ranks, a nonblocking send, a blocking receive of the other rank's message, and the wait for the send; \
-                the figure is the time of rank 0, with --pairs that of the slowest first rank",
+        timed: "on both ranks, a nonblocking send, a blocking receive of the other rank's message, and the \
+                wait for the send; the figure is the time of rank 0, with --pairs that of the slowest \
+                first rank",
         untimed: UNTIMED,
         like: "IMB PingPing",
     };
@@ -137,7 +138,8 @@ pub(crate) enum SendReceive {}
 
 impl Meeting for SendReceive {
     const METHOD: Method = Method {
-        timed: "on every rank of a periodic chain, one call that sends to the next rank and receives from the previous one",
+        timed: "on every rank of a periodic chain, one call that sends to the next rank and receives from \
+                the previous one",
         untimed: UNTIMED,
         like: "IMB Sendrecv, which prints minimum, maximum and mean over ranks",
     };
@@ -154,8 +156,8 @@ pub(crate) enum Exchange {}
 
 impl Meeting for Exchange {
     const METHOD: Method = Method {
-        timed: "on every rank of a periodic chain, nonblocking sends to both neighbours, blocking receives from both, and the wait \
-                for the sends",
+        timed: "on every rank of a periodic chain, nonblocking sends to both neighbours, blocking receives \
+                from both, and the wait for the sends",
         untimed: UNTIMED,
         like: "IMB Exchange, which prints minimum, maximum and mean over ranks",
     };
@@ -169,18 +171,39 @@ impl Meeting for Exchange {
 
 pub(crate) const CHAIN: Layout = Layout::Everyone { least: 2 };
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     meeting::<PingPing>("p2p.pingping", "two ranks send to each other at the same time")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t").layout(Layout::Pairs(Pairs::One)).with(&[Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
-}
-ombx_core::inventory::submit! {
+        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Wait"], "t")
+        .layout(Layout::Pairs(Pairs::One))
+        .with(&[
+            Source::PARAMETER,
+            Cache::PARAMETER,
+            Datatype::PARAMETER,
+            MESSAGE_TYPE,
+            BufferMemory::PARAMETER
+        ])
+);
+ombx_core::inventory::submit!(
     meeting::<SendReceive>("p2p.sendrecv", "every rank of a periodic chain sends to the next one")
-        .iterates(&["MPI_Sendrecv"], FORMULA).layout(CHAIN).with(&[Source::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
-}
-ombx_core::inventory::submit! {
-    meeting::<Exchange>("p2p.exchange", "every rank of a periodic chain exchanges messages with both neighbours")
-        .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA).layout(CHAIN).with(&[Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
-}
+        .iterates(&["MPI_Sendrecv"], FORMULA)
+        .layout(CHAIN)
+        .with(&[
+            Source::PARAMETER,
+            Cache::PARAMETER,
+            Datatype::PARAMETER,
+            MESSAGE_TYPE,
+            BufferMemory::PARAMETER
+        ])
+);
+ombx_core::inventory::submit!(
+    meeting::<Exchange>(
+        "p2p.exchange",
+        "every rank of a periodic chain exchanges messages with both neighbours"
+    )
+    .iterates(&["MPI_Isend", "MPI_Recv", "MPI_Waitall"], FORMULA)
+    .layout(CHAIN)
+    .with(&[Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
+);
 
 /// A message on one rank. Each iteration moves all messages to the next ranks.
 struct Replace {
@@ -199,8 +222,8 @@ fn origin(rank: Rank, ranks: u32, iterations: u64) -> Rank {
 impl Kernel for Replace {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "on every rank of a periodic chain, one call that sends to the next rank and replaces the message by that of the \
-                previous rank",
+        timed: "on every rank of a periodic chain, one call that sends to the next rank and replaces the \
+                message by that of the previous rank",
         untimed: "the buffer, filling and checking it",
         like: "SendRecv_Replace of IMB-P2P",
     };
@@ -233,7 +256,7 @@ impl Kernel for Replace {
     }
 }
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     Benchmark::new::<Replace>(
         "p2p.sendrecv_replace",
         "every rank of a periodic chain replaces its message by that of the previous one",
@@ -243,11 +266,11 @@ ombx_core::inventory::submit! {
     .layout(Layout::Everyone { least: 2 })
     .with(&[Source::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
     .made_of(derived::block_bytes, derived::check)
-}
+);
 
 const METHOD: Method = Method {
-    timed: "on every rank of a periodic grid, nonblocking receives from the neighbours in each dimension, nonblocking sends to them, \
-            and the wait for all",
+    timed: "on every rank of a periodic grid, nonblocking receives from the neighbours in each dimension, \
+            nonblocking sends to them, and the wait for all",
     untimed: "buffers, filling and checking them",
     like: "IMB-P2P Stencil2D and Stencil3D; none in OMB",
 };
@@ -317,7 +340,7 @@ impl Movable for Halo {
     ombx_core::forwards!(channel: move_to(offset: usize) -> ());
 }
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     Benchmark::custom(
         "p2p.halo",
         "every rank of a periodic grid exchanges messages with its neighbours in each dimension",
@@ -326,9 +349,17 @@ ombx_core::inventory::submit! {
         |session| by_datatype(session, run_cached::<Halo>),
     )
     .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "t of the slowest rank")
-    .sizes("0,1..4M").layout(Layout::Everyone { least: 2 }).with(&[Dimensions::PARAMETER, Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
+    .sizes("0,1..4M")
+    .layout(Layout::Everyone { least: 2 })
+    .with(&[
+        Dimensions::PARAMETER,
+        Cache::PARAMETER,
+        Datatype::PARAMETER,
+        MESSAGE_TYPE,
+        BufferMemory::PARAMETER
+    ])
     .made_of(derived::block_bytes, derived::check)
-}
+);
 
 #[cfg(test)]
 mod tests {

@@ -163,7 +163,8 @@ enum OneWay {}
 
 impl Draw for OneWay {
     const METHOD: Method = Method {
-        timed: "as many times as there are ranks, a blocking send of a random rank to another random one, which receives it",
+        timed: "as many times as there are ranks, a blocking send of a random rank to another random one, \
+                which receives it",
         untimed: UNTIMED,
         like: "IMB-P2P Unirandom, which draws in the timed region",
     };
@@ -191,7 +192,8 @@ enum BothWays {}
 
 impl Draw for BothWays {
     const METHOD: Method = Method {
-        timed: "as many times as there are ranks, two random ranks start a receive of the other's message, send theirs, and wait",
+        timed: "as many times as there are ranks, two random ranks start a receive of the other's message, \
+                send theirs, and wait",
         untimed: UNTIMED,
         like: "IMB-P2P Birandom, which draws in the timed region",
     };
@@ -219,8 +221,8 @@ enum Ring {}
 
 impl Draw for Ring {
     const METHOD: Method = Method {
-        timed: "on every rank of a ring in random order, the start of a receive from the previous rank, a blocking send to the next \
-                one, and the wait",
+        timed: "on every rank of a ring in random order, the start of a receive from the previous rank, a \
+                blocking send to the next one, and the wait",
         untimed: UNTIMED,
         like: "IMB-P2P Corandom, which draws in the timed region",
     };
@@ -243,10 +245,11 @@ enum RingBothWays {}
 
 impl Draw for RingBothWays {
     const METHOD: Method = Method {
-        timed: "on every rank of a ring in random order, nonblocking receives from both neighbours, nonblocking sends to them, and the \
-                wait for all",
+        timed: "on every rank of a ring in random order, nonblocking receives from both neighbours, \
+                nonblocking sends to them, and the wait for all",
         untimed: UNTIMED,
-        like: "the randomly ordered ring of HPCC, which reports the mean over some orders; p2p.exchange has the natural order",
+        like: "the randomly ordered ring of HPCC, which reports the mean over some orders; p2p.exchange \
+               has the natural order",
     };
     const MESSAGES: u64 = 2;
     const SIDES: usize = 2;
@@ -280,22 +283,26 @@ const fn entry<D: Draw>(
 
 const EXCHANGE: &[&str] = &["MPI_Irecv", "MPI_Send", "MPI_Wait"];
 
-ombx_core::inventory::submit! {
-    entry::<OneWay>("p2p.unirandom", "random ranks send to random ranks", &["MPI_Send", "MPI_Recv"])
-}
-ombx_core::inventory::submit! {
-    entry::<BothWays>("p2p.birandom", "random pairs of ranks exchange messages", EXCHANGE)
-}
-ombx_core::inventory::submit! {
-    entry::<Ring>("p2p.corandom", "every rank sends to the next one of a ring in random order", EXCHANGE)
-}
-ombx_core::inventory::submit! {
-    entry::<RingBothWays>(
-        "p2p.random_ring",
-        "every rank of a ring in random order exchanges messages with both neighbours",
-        &["MPI_Irecv", "MPI_Isend", "MPI_Waitall"],
-    )
-}
+ombx_core::inventory::submit!(entry::<OneWay>(
+    "p2p.unirandom",
+    "random ranks send to random ranks",
+    &["MPI_Send", "MPI_Recv"]
+));
+ombx_core::inventory::submit!(entry::<BothWays>(
+    "p2p.birandom",
+    "random pairs of ranks exchange messages",
+    EXCHANGE
+));
+ombx_core::inventory::submit!(entry::<Ring>(
+    "p2p.corandom",
+    "every rank sends to the next one of a ring in random order",
+    EXCHANGE
+));
+ombx_core::inventory::submit!(entry::<RingBothWays>(
+    "p2p.random_ring",
+    "every rank of a ring in random order exchanges messages with both neighbours",
+    &["MPI_Irecv", "MPI_Isend", "MPI_Waitall"],
+));
 
 #[cfg(test)]
 mod tests {

@@ -30,57 +30,88 @@ use crate::{PING_PONG, STREAM, in_modes, over, run_cached, run_two_sided};
 const MESSAGES: &[&Parameter] =
     &[Cache::PARAMETER, Datatype::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER];
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     in_modes::<PingPong>("p2p.latency", "blocking ping-pong between two ranks, one way")
-        .iterates(PING_PONG, "t / 2").sizes("0,1..4M").with(&[SendMode::PARAMETER]).with(Channel::<Int>::PARAMETERS).with(MESSAGES).with(&[Staged::PARAMETER])
+        .iterates(PING_PONG, "t / 2")
+        .sizes("0,1..4M")
+        .with(&[SendMode::PARAMETER])
+        .with(Channel::<Int>::PARAMETERS)
+        .with(MESSAGES)
+        .with(&[Staged::PARAMETER])
         .osu("osu_latency", "OSU MPI Latency Test")
-}
+);
 
-ombx_core::inventory::submit! {
-    Benchmark::threaded::<SharedPing<SharedChannel>>("p2p.latency_mt", "blocking ping-pongs of several threads, one way")
-        .iterates(PING_PONG, "t / 2, over the samples of all threads").sizes("0,1..4M").with(&[MESSAGE_TYPE, BufferMemory::PARAMETER]).made_of(derived::block_bytes, derived::check)
-        .osu("osu_latency_mt", "OSU MPI Multi-threaded Latency Test")
-}
+ombx_core::inventory::submit!(
+    Benchmark::threaded::<SharedPing<SharedChannel>>(
+        "p2p.latency_mt",
+        "blocking ping-pongs of several threads, one way"
+    )
+    .iterates(PING_PONG, "t / 2, over the samples of all threads")
+    .sizes("0,1..4M")
+    .with(&[MESSAGE_TYPE, BufferMemory::PARAMETER])
+    .made_of(derived::block_bytes, derived::check)
+    .osu("osu_latency_mt", "OSU MPI Multi-threaded Latency Test")
+);
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     in_modes::<Stream>("p2p.bw", "window of nonblocking sends, acknowledged once")
-        .iterates(STREAM, "W S / t").streaming()
-        .with(&[Buffers::PARAMETER, SendMode::PARAMETER]).with(Channel::<Int>::PARAMETERS).with(MESSAGES).with(&[Staged::PARAMETER]).osu("osu_bw", "OSU MPI Bandwidth Test")
-}
+        .iterates(STREAM, "W S / t")
+        .streaming()
+        .with(&[Buffers::PARAMETER, SendMode::PARAMETER])
+        .with(Channel::<Int>::PARAMETERS)
+        .with(MESSAGES)
+        .with(&[Staged::PARAMETER])
+        .osu("osu_bw", "OSU MPI Bandwidth Test")
+);
 
 /// Refuses ready sends: neither rank can know that the other has posted its receives.
 fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     match case.get() {
-        SendMode::Ready => Err("--send ready: sends in both directions at once may precede their receives; choose --send standard, \
-                                synchronous or buffered"
+        SendMode::Ready => Err("--send ready: sends in both directions at once may precede their receives; \
+                                choose --send standard, synchronous or buffered"
             .to_owned()),
         _ => derived::check(case, plan),
     }
 }
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     in_modes::<BiStream>("p2p.bibw", "windows of nonblocking messages in both directions at once")
-        .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "2 W S / t").streaming().made_of(derived::block_bytes, check)
-        .with(&[Buffers::PARAMETER, SendMode::PARAMETER]).with(Channel::<Int>::PARAMETERS).with(MESSAGES).with(&[Staged::PARAMETER])
+        .iterates(&["MPI_Irecv", "MPI_Isend", "MPI_Waitall"], "2 W S / t")
+        .streaming()
+        .made_of(derived::block_bytes, check)
+        .with(&[Buffers::PARAMETER, SendMode::PARAMETER])
+        .with(Channel::<Int>::PARAMETERS)
+        .with(MESSAGES)
+        .with(&[Staged::PARAMETER])
         .osu("osu_bibw", "OSU MPI Bi-Directional Bandwidth Test")
-}
+);
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     in_modes::<Stream>("p2p.mbw_mr", "bandwidth and message rate of many pairs at the same time")
         .iterates(STREAM, "P W S / t, and P W / t messages a second; t from the first start to the last end")
-        .streaming().layout(Layout::Pairs(Pairs::Most)).with(&[Buffers::PARAMETER, Pairing::PARAMETER, SendMode::PARAMETER]).with(Channel::<Int>::PARAMETERS).with(MESSAGES).with(&[Staged::PARAMETER])
+        .streaming()
+        .layout(Layout::Pairs(Pairs::Most))
+        .with(&[Buffers::PARAMETER, Pairing::PARAMETER, SendMode::PARAMETER])
+        .with(Channel::<Int>::PARAMETERS)
+        .with(MESSAGES)
+        .with(&[Staged::PARAMETER])
         .osu("osu_mbw_mr", "OSU MPI Multiple Bandwidth / Message Rate Test")
-}
-ombx_core::inventory::submit! {
+);
+ombx_core::inventory::submit!(
     in_modes::<PingPong>("p2p.multi_latency", "blocking ping-pongs of many pairs at the same time, one way")
         .iterates(PING_PONG, "t / 2; t from the first start to the last end")
-        .layout(Layout::Pairs(Pairs::Most)).with(&[Pairing::PARAMETER, SendMode::PARAMETER]).with(Channel::<Int>::PARAMETERS).with(MESSAGES).with(&[Staged::PARAMETER])
+        .layout(Layout::Pairs(Pairs::Most))
+        .with(&[Pairing::PARAMETER, SendMode::PARAMETER])
+        .with(Channel::<Int>::PARAMETERS)
+        .with(MESSAGES)
+        .with(&[Staged::PARAMETER])
         .osu("osu_multi_lat", "OSU MPI Multi Latency Test")
-}
+);
 
 const METHOD: Method = Method {
-    timed: "for messages of S bytes: semidirectional, a ping-pong, S divided by half the time; bidirectional, two ping-pongs at once, \
-            2 S divided by half the time; unidirectional, a window of W blocking messages and one acknowledgement, W S divided by the time",
+    timed: "for messages of S bytes: semidirectional, a ping-pong, S divided by half the time; \
+            bidirectional, two ping-pongs at once, 2 S divided by half the time; unidirectional, a window \
+            of W blocking messages and one acknowledgement, W S divided by the time",
     untimed: "connections, buffers, filling and checking them",
     like: "LinkTest's three patterns",
 };
@@ -93,28 +124,51 @@ fn by_pattern(session: &mut Session<'_>) -> Result<()> {
     })
 }
 
-ombx_core::inventory::submit! {
-    Benchmark::custom("p2p.link", "one link under LinkTest's patterns", Metric::Bandwidth, METHOD, by_pattern)
-        .iterates(PING_PONG, "semidirectional: 2 S / t; bidirectional: 4 S / t; unidirectional: W S / t")
-        .streaming_only(LinkPattern::PARAMETER, LinkPattern::Unidirectional.name()).with(&[LinkPattern::PARAMETER, BufferMemory::PARAMETER, Staged::PARAMETER])
-}
+ombx_core::inventory::submit!(
+    Benchmark::custom(
+        "p2p.link",
+        "one link under LinkTest's patterns",
+        Metric::Bandwidth,
+        METHOD,
+        by_pattern
+    )
+    .iterates(PING_PONG, "semidirectional: 2 S / t; bidirectional: 4 S / t; unidirectional: W S / t")
+    .streaming_only(LinkPattern::PARAMETER, LinkPattern::Unidirectional.name())
+    .with(&[LinkPattern::PARAMETER, BufferMemory::PARAMETER, Staged::PARAMETER])
+);
 
-ombx_core::inventory::submit! {
-    over::<PingPong, PersistentChannel>("p2p.latency_persistent", "ping-pong over persistent requests, one way")
-        .iterates(&["MPI_Start", "MPI_Wait"], "t / 2").sizes("0,1..4M")
-        .with(PersistentChannel::PARAMETERS).with(MESSAGES).osu("osu_latency_persistent", "OSU MPI Latency Persistent Test")
-}
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
+    over::<PingPong, PersistentChannel>(
+        "p2p.latency_persistent",
+        "ping-pong over persistent requests, one way"
+    )
+    .iterates(&["MPI_Start", "MPI_Wait"], "t / 2")
+    .sizes("0,1..4M")
+    .with(PersistentChannel::PARAMETERS)
+    .with(MESSAGES)
+    .osu("osu_latency_persistent", "OSU MPI Latency Persistent Test")
+);
+ombx_core::inventory::submit!(
     over::<Stream, PersistentChannel>("p2p.bw_persistent", "window of persistent sends, acknowledged once")
-        .iterates(&["MPI_Startall", "MPI_Waitall", "MPI_Start", "MPI_Wait"], "W S / t").streaming()
-        .with(&[Buffers::PARAMETER]).with(PersistentChannel::PARAMETERS).with(MESSAGES).osu("osu_bw_persistent", "OSU MPI Bandwidth Persistent Test")
-}
-ombx_core::inventory::submit! {
-    over::<BiStream, PersistentChannel>("p2p.bibw_persistent", "windows of persistent messages in both directions at once")
-        .iterates(&["MPI_Startall", "MPI_Waitall"], "2 W S / t").streaming()
-        .with(&[Buffers::PARAMETER]).with(PersistentChannel::PARAMETERS).with(MESSAGES)
-        .osu("osu_bibw_persistent", "OSU MPI Bi-Directional Bandwidth Persistent Test")
-}
+        .iterates(&["MPI_Startall", "MPI_Waitall", "MPI_Start", "MPI_Wait"], "W S / t")
+        .streaming()
+        .with(&[Buffers::PARAMETER])
+        .with(PersistentChannel::PARAMETERS)
+        .with(MESSAGES)
+        .osu("osu_bw_persistent", "OSU MPI Bandwidth Persistent Test")
+);
+ombx_core::inventory::submit!(
+    over::<BiStream, PersistentChannel>(
+        "p2p.bibw_persistent",
+        "windows of persistent messages in both directions at once"
+    )
+    .iterates(&["MPI_Startall", "MPI_Waitall"], "2 W S / t")
+    .streaming()
+    .with(&[Buffers::PARAMETER])
+    .with(PersistentChannel::PARAMETERS)
+    .with(MESSAGES)
+    .osu("osu_bibw_persistent", "OSU MPI Bi-Directional Bandwidth Persistent Test")
+);
 
 /// Returns the entry of a pattern over partitioned messages.
 #[track_caller]
@@ -130,25 +184,36 @@ const fn partitioned<P: Pattern>(
         .available(PartitionedChannel::available)
 }
 
-ombx_core::inventory::submit! {
-    partitioned::<PingPong>("p2p.latency_partitioned", "ping-pong of messages of one partition, one way", "t / 2")
-}
-ombx_core::inventory::submit! {
-    partitioned::<Stream>("p2p.bw_partitioned", "one message with a window of partitions, each marked ready separately, acknowledged once", "W S / t").streaming()
-}
+ombx_core::inventory::submit!(partitioned::<PingPong>(
+    "p2p.latency_partitioned",
+    "ping-pong of messages of one partition, one way",
+    "t / 2"
+));
+ombx_core::inventory::submit!(
+    partitioned::<Stream>(
+        "p2p.bw_partitioned",
+        "one message with a window of partitions, each marked ready separately, acknowledged once",
+        "W S / t"
+    )
+    .streaming()
+);
 
 /// Calls for one request on both ranks.
 const CALLS: &[&str] = &["MPI_Irecv", "MPI_Isend", "MPI_Testall", "MPI_Recv", "MPI_Send"];
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     Benchmark::custom(
         "p2p.request",
         "requests at an offered rate, latency from the scheduled time to the reply",
         Metric::Latency,
         request::method("none in OMB and IMB"),
         request::run_requests::<RequestChannel>,
-    ).iterates(CALLS, request::FORMULA).sizes("64").streaming().with(&[Rate::PARAMETER, Arrivals::PARAMETER, BufferMemory::PARAMETER])
-}
+    )
+    .iterates(CALLS, request::FORMULA)
+    .sizes("64")
+    .streaming()
+    .with(&[Rate::PARAMETER, Arrivals::PARAMETER, BufferMemory::PARAMETER])
+);
 
 type Ping = PatternKernel<PingPong, Channel>;
 
@@ -161,10 +226,10 @@ struct Forked {
 impl Kernel for Forked {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "one blocking send and one blocking receive on rank 0, a receive and a send on rank 1; each rank has forked a \
-                child that sleeps; the figure is half the time",
-        untimed: "a first message, so that the library has registered the buffers; forking and ending the children; buffers, \
-                  filling and checking them",
+        timed: "one blocking send and one blocking receive on rank 0, a receive and a send on rank 1; each \
+                rank has forked a child that sleeps; the figure is half the time",
+        untimed: "a first message, so that the library has registered the buffers; forking and ending the \
+                  children; buffers, filling and checking them",
         like: "osu_latency_mp, whose children end after two seconds",
     };
 
@@ -191,8 +256,14 @@ impl Kernel for Forked {
     }
 }
 
-ombx_core::inventory::submit! {
-    Benchmark::new::<Forked>("p2p.latency_mp", "blocking ping-pong between ranks that forked children, one way")
-        .iterates(PING_PONG, "t / 2").sizes("0,1..4M").with(&[MESSAGE_TYPE]).made_of(derived::block_bytes, derived::check)
-        .osu("osu_latency_mp", "OSU MPI Multi-process Latency Test")
-}
+ombx_core::inventory::submit!(
+    Benchmark::new::<Forked>(
+        "p2p.latency_mp",
+        "blocking ping-pong between ranks that forked children, one way"
+    )
+    .iterates(PING_PONG, "t / 2")
+    .sizes("0,1..4M")
+    .with(&[MESSAGE_TYPE])
+    .made_of(derived::block_bytes, derived::check)
+    .osu("osu_latency_mp", "OSU MPI Multi-process Latency Test")
+);

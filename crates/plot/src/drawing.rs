@@ -170,7 +170,8 @@ impl Drawing {
     pub(crate) fn as_svg(&self, attributes: &str, text: impl Fn(&mut String, &str, Anchor)) -> String {
         let ((width, height), (right, bottom)) = (self.points(), self.size);
         let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}pt\" height=\"{height}pt\" viewBox=\"0 0 {right} {bottom}\"{attributes}>\n"
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}pt\" height=\"{height}pt\" \
+             viewBox=\"0 0 {right} {bottom}\"{attributes}>\n"
         );
         for shape in &self.shapes {
             let _ = match shape {

@@ -306,12 +306,14 @@ pub(crate) fn png(drawing: &Drawing) -> Result<Vec<u8>, PlotError> {
                     dash,
                     ..Stroke::default()
                 };
-                if let Some(path) = path(points, false) {
+                if let Some(path) = path(points).and_then(PathBuilder::finish) {
                     pixels.stroke_path(&path, &paint(*color, 1.0), &stroke, whole, None);
                 }
             }
             Shape::Area { corners, color, opacity } => {
-                if let Some(path) = path(corners, true) {
+                if let Some(mut path) = path(corners) {
+                    path.close();
+                    let Some(path) = path.finish() else { continue };
                     pixels.fill_path(&path, &paint(*color, *opacity), FillRule::Winding, whole, None);
                 }
             }
@@ -327,16 +329,13 @@ pub(crate) fn png(drawing: &Drawing) -> Result<Vec<u8>, PlotError> {
     pixels.encode_png().map_err(|e| PlotError::Library(e.to_string()))
 }
 
-/// Returns a path through points; `None` without a line.
-fn path(points: &[Point], is_closed: bool) -> Option<Path> {
+/// Returns an open path through points; `None` without points.
+fn path(points: &[Point]) -> Option<PathBuilder> {
     let ((x, y), others) = points.split_first()?;
     let mut path = PathBuilder::new();
     path.move_to(*x as f32, *y as f32);
     others.iter().for_each(|(x, y)| path.line_to(*x as f32, *y as f32));
-    if is_closed {
-        path.close();
-    }
-    path.finish()
+    Some(path)
 }
 
 fn paint(color: Color, opacity: f64) -> Paint<'static> {

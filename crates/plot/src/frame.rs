@@ -359,7 +359,8 @@ pub enum PlotError {
     Library(String),
     /// The program was built without files of figures.
     #[error(
-        "this ombx writes no figures: `cargo xtask install` builds one that does, as does `cargo build -p ombx-cli --features figures`"
+        "this ombx writes no figures: `cargo xtask install` builds one that does, as does `cargo build -p \
+         ombx-cli --features figures`"
     )]
     NotBuilt,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ombx_core::{
     benchmark::Metric,
-    result::{Level, Mark, Measurement, Run},
+    result::{Level, Mark, MarkCode, Measurement, Run},
     stats::median,
 };
 
@@ -187,9 +187,6 @@ pub fn limit_of_days(days: &[f64], limits: usize) -> Option<f64> {
     Some((mean + quantile * deviation * (1.0 + 1.0 / days.len() as f64).sqrt()).exp())
 }
 
-/// Mark of debug builds. Their figures are compared with limits of debug builds.
-const OF_BUILD: &str = "debug_build";
-
 /// How a row stands to a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
@@ -220,7 +217,8 @@ pub fn standing(row: &Measurement, limit: f64) -> Option<Standing> {
 
 /// Returns a mark because of which no verdict may rest on the median of a row.
 pub fn disturbance(row: &Measurement) -> Option<&Mark> {
-    row.marks(Level::Invalid).find(|mark| mark.code != OF_BUILD)
+    // Figures of debug builds are compared with limits of debug builds.
+    row.marks(Level::Invalid).find(|mark| mark.code != MarkCode::DebugBuild)
 }
 
 #[cfg(test)]
@@ -394,11 +392,12 @@ mod limit_tests {
     #[test]
     fn a_disturbed_row_misses_a_limit_only_with_its_fastest_sample() {
         let mut row = row(Metric::Latency, Some([9.9, 10.5]));
-        row.trust = vec![Mark::invalid("debug_build", "debug build", "build with --release")];
+        row.trust = vec![Mark::new(MarkCode::DebugBuild, "debug build", "x")];
         assert_eq!(standing(&row, 9.5), Some(Standing::Missed));
-        row.trust.push(Mark::invalid("preempted", "preempted 9x", "other processes ran"));
+        row.trust
+            .push(Mark::new(MarkCode::Preempted, "preempted 9x", "other processes ran").at(Level::Invalid));
         assert_eq!(standing(&row, 9.5), Some(Standing::Undecided));
         assert_eq!(standing(&row, 8.5), Some(Standing::Missed));
-        assert_eq!(disturbance(&row).map(|mark| mark.code.as_str()), Some("preempted"));
+        assert_eq!(disturbance(&row).map(|mark| &mark.code), Some(&MarkCode::Preempted));
     }
 }

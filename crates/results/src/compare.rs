@@ -88,8 +88,9 @@ impl Comparison {
             state: units.state,
             unmatched,
             broken: broken.filter(|(key, _)| sound(key)).collect(),
-            notes: comparison::notes(base, new, took_turns)
+            notes: comparison::notes(base, new)
                 .into_iter()
+                .chain(comparison::without_turns(base, new).filter(|_| !took_turns))
                 .chain(units.note())
                 .chain(without_instructions(base, new, &cases))
                 .collect(),

@@ -94,7 +94,7 @@ fn file_of(mut records: Records<impl BufRead>) -> Result<ResultFile, ReadError> 
         file.record(record?);
         Ok::<(), ReadError>(())
     })?;
-    Ok(file.end(records.cut_off()))
+    Ok(ResultFile { cut_off: records.cut_off(), ..file.end() })
 }
 
 /// Collects the records of a file.
@@ -143,9 +143,9 @@ impl Collector {
         }
     }
 
-    /// Returns what was collected from a file that ends inside a record or not.
-    pub fn end(self, cut_off: bool) -> ResultFile {
-        ResultFile { cut_off, ..self.file }
+    /// Returns what was collected, as of a file that ends after a record.
+    pub fn end(self) -> ResultFile {
+        self.file
     }
 }
 

@@ -229,10 +229,8 @@ mod tests {
         ];
         assert_eq!(
             sentences(&rows),
-            [
-                "latency under load: sockets.latency at 8 bytes takes 812.0 us under sockets.bw:1M and 40.50 us idle; 20.1 times as long \
-                 (18.9 to 21.7); p99 40.1 times (37.8 to 43.4)"
-            ]
+            ["latency under load: sockets.latency at 8 bytes takes 812.0 us under sockets.bw:1M and \
+                 40.50 us idle; 20.1 times as long (18.9 to 21.7); p99 40.1 times (37.8 to 43.4)"]
         );
     }
 

@@ -169,10 +169,8 @@ mod tests {
         assert_eq!(found, [Knee { achieved: Some(2000.0), saturated: Some(4000.0) }]);
         assert_eq!(
             sentences,
-            [
-                "knee of sockets.request at 64 bytes: between 2000 requests/s, which was achieved, and 4000, which was not \
-              (achieved: 2900.0 of 4000 requests/s)"
-            ]
+            ["knee of sockets.request at 64 bytes: between 2000 requests/s, which was achieved, and \
+                 4000, which was not (achieved: 2900.0 of 4000 requests/s)"]
         );
     }
 

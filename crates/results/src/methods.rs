@@ -206,8 +206,8 @@ fn repetition(rows: &[&Measurement]) -> Option<String> {
     };
     if most == 1 {
         return Some(format!(
-            "All ranks were started once, so intervals say nothing about the difference between starts of the job; a result is the \
-             median of its samples with a distribution-free 95 % interval.{samples}"
+            "All ranks were started once, so intervals say nothing about the difference between starts of \
+             the job; a result is the median of its samples with a distribution-free 95 % interval.{samples}"
         ));
     }
     let times = if least == most { format!("{most}") } else { format!("{least} to {most}") };
@@ -217,8 +217,9 @@ fn repetition(rows: &[&Measurement]) -> Option<String> {
         ""
     };
     Some(format!(
-        "All ranks were started {times} times (launches); a result is the median of the launches' medians, and its interval is the \
-         distribution-free 95 % interval from order statistics over the launches.{few}{samples}"
+        "All ranks were started {times} times (launches); a result is the median of the launches' medians, \
+         and its interval is the distribution-free 95 % interval from order statistics over the \
+         launches.{few}{samples}"
     ))
 }
 
@@ -327,7 +328,8 @@ pub fn bibtex(run: &Run) -> String {
     let year = run.started.get(..4).filter(|year| year.chars().all(|c| c.is_ascii_digit()));
     let year = year.map(|year| format!("  year    = {{{year}}},\n")).unwrap_or_default();
     format!(
-        "@software{{ombx,\n  author  = {{{{{AUTHORS}}}}},\n  title   = {{{TITLE}}},\n  version = {{{}}},\n{year}{note}}}\n",
+        "@software{{ombx,\n  author  = {{{{{AUTHORS}}}}},\n  title   = {{{TITLE}}},\n  version = {{{}}},\n\
+         {year}{note}}}\n",
         braced(&run.version)
     )
 }
@@ -373,8 +375,8 @@ mod tests {
     fn the_paragraph_has_the_numbers_of_the_file() {
         let text = paragraph(&with_facts(golden()));
         for part in [
-            "We measured p2p.latency and rma.put_bw with messages of 2 sizes from 8 B to 64 KiB with ombx 0.1.0 (commit abc123, \
-             release build), started on 2026-01-02.",
+            "We measured p2p.latency and rma.put_bw with messages of 2 sizes from 8 B to 64 KiB with ombx \
+             0.1.0 (commit abc123, release build), started on 2026-01-02.",
             "The 2 ranks ran on 2 hosts (n[01-02]), each bound to one CPU.",
             "Each host has the CPU Xeon 1 (2 sockets, 64 cores, SMT off) and 251.6 GiB of memory.",
             "Ranks communicated through MPICH 4.0.2, with UCX_TLS=rc,sm in the environment.",
@@ -448,7 +450,7 @@ mod tests {
                 collector.record(round(number, 8));
                 collector.record(round(number, 65536));
             }
-            let run = collector.end(false).runs.remove(0);
+            let run = collector.end().runs.remove(0);
             (paragraph(&run), provenance::sections(&run))
         };
         let (text, sections) = described(Collector::default());
@@ -489,8 +491,9 @@ mod tests {
             run.software = [("commit".to_owned(), Fact::Known("abc123".into()))].into();
             bibtex(&run)
         };
-        let expected = "@software{ombx,\n  author  = {{The ombx developers}},\n  title   = {ombx: trustworthy communication \
-                        micro-benchmarks for clusters},\n  version = {0.1.0},\n  year    = {2026},\n  note    = {commit abc123},\n}\n";
+        let expected = "@software{ombx,\n  author  = {{The ombx developers}},\n  title   = {ombx: \
+                        trustworthy communication micro-benchmarks for clusters},\n  version = {0.1.0},\n  \
+                        year    = {2026},\n  note    = {commit abc123},\n}\n";
         assert_eq!(entry, expected);
         let file = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../CITATION.cff")).unwrap();
         for part in [TITLE, AUTHORS, concat!("version: ", env!("CARGO_PKG_VERSION"))] {

@@ -261,7 +261,7 @@ fn machine_model(latency: &Rows<'_>, stream: Option<&Rows<'_>>, bench: &str) -> 
     let protocols = fit
         .as_ref()
         .zip(short)
-        .map(|(fit, short)| segments::named_protocols(fit, short, is_mpi))
+        .map(|(fit, short)| segments::named_protocols(fit, short, is_mpi.then_some(Protocol::Rendezvous)))
         .unwrap_or_default();
     let sources = Sources { latency: latency.bench(), stream: bench, is_mpi, lack };
     MachineModel {

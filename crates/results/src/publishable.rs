@@ -9,9 +9,8 @@ use std::{
 use ombx_core::{
     benchmark::payload::Check,
     order::sort_by_number,
-    result::{Measurement, Outcome, Run},
+    result::{MarkCode, Measurement, Outcome, Run},
     stats::Summary,
-    trust,
     unit::{Bytes, counted},
 };
 
@@ -29,29 +28,34 @@ pub const WIDEST: f64 = 0.1;
 /// probability.
 pub const LEAST_CHECKED: u64 = 59;
 
-/// Returns what keeps a row from being published; nothing for a row that is fit.
+/// Returns what keeps a row from being published, as nouns; nothing for a row that is fit.
 ///
-/// An obstacle is the code of a caution or an invalid mark, or one of `skipped`, `failed`, `wrong_data`, `unverified`,
-/// `few_launches` (fewer than 9 in one state of the machine, or than 6 long ones), `few_checks`, `no_interval` and `wide_interval`.
-pub fn obstacles(row: &Measurement) -> BTreeSet<&str> {
-    match (&row.check, &row.outcome) {
-        (Check::Failed(_), _) => return BTreeSet::from(["wrong_data"]),
-        (_, Outcome::Failed(_)) => return BTreeSet::from(["failed"]),
-        (_, Outcome::Skipped(_)) => return BTreeSet::from(["skipped"]),
-        (_, Outcome::Ok) => {}
+/// An obstacle is a caution or an invalid mark, the outcome, or a lack of launches (9 in one state of the machine, or 6 long ones), checks or
+/// precision.
+pub fn obstacles(row: &Measurement) -> BTreeSet<String> {
+    let outcome = match (&row.check, &row.outcome) {
+        (Check::Failed(_), _) => Some("wrong data"),
+        (_, Outcome::Failed(_)) => Some("a failure"),
+        (_, Outcome::Skipped(_)) => Some("skipped"),
+        (_, Outcome::Ok) => None,
+    };
+    if let Some(outcome) = outcome {
+        return BTreeSet::from([outcome.to_owned()]);
     }
-    let marks = row.doubts().map(|mark| mark.code.as_str());
-    let unverified = (row.check == Check::Off).then_some("unverified");
+    let marks = row.doubts().map(|mark| mark.code.phrase());
+    let unverified = (row.check == Check::Off).then(|| MarkCode::Unverified.phrase());
     let is_link = row.bench == verdict::BENCH;
     // The next launch may differ by more than the interval of one launch says.
-    let few = (row.launches_in_state() < least_launches(row) && !is_link).then_some("few_launches");
+    let few = (row.launches_in_state() < least_launches(row) && !is_link)
+        .then(|| format!("fewer than {LEAST_LAUNCHES} launches"));
     let is_checked = row.check != Check::Passed || row.checked >= LEAST_CHECKED;
-    let few_checks = (!is_checked && !is_link).then_some("few_checks");
+    let few_checks =
+        (!is_checked && !is_link).then(|| format!("fewer than {LEAST_CHECKED} checked iterations"));
     let half = row.summary.as_ref().and_then(Summary::precision);
     let interval = match half {
         // A link in a round has neither samples nor an interval.
-        None => (!is_link || !row.samples.is_empty()).then_some("no_interval"),
-        Some(half) => (half > WIDEST).then_some("wide_interval"),
+        None => (!is_link || !row.samples.is_empty()).then(|| MarkCode::NoInterval.phrase()),
+        Some(half) => (half > WIDEST).then(|| "an interval wider than 10 % on either side".to_owned()),
     };
     marks.chain(unverified).chain(few).chain(few_checks).chain(interval).collect()
 }
@@ -80,7 +84,7 @@ fn excluded_from(checked: u64) -> f64 {
 pub struct Publishable {
     rows: usize,
     publishable: usize,
-    /// Number of rows by obstacle, in words.
+    /// Number of rows by obstacle.
     obstacles: BTreeMap<String, usize>,
     /// Number of checked iterations of all rows whose check has passed.
     checked: u64,
@@ -101,8 +105,8 @@ impl Publishable {
         }
         self.rows += 1;
         self.publishable += usize::from(obstacles.is_empty());
-        for code in obstacles {
-            *self.obstacles.entry(trust::phrase(code)).or_default() += 1;
+        for obstacle in obstacles {
+            *self.obstacles.entry(obstacle).or_default() += 1;
         }
     }
 
@@ -228,7 +232,7 @@ impl std::fmt::Display for Reached {
 mod tests {
     use ombx_core::{
         benchmark::{Metric, payload::Mismatch},
-        result::{Mark, OverLaunches, Samples},
+        result::{Level, Mark, OverLaunches, Samples},
         stats::Summary,
         unit::Rank,
     };
@@ -272,31 +276,37 @@ mod tests {
     #[test]
     fn a_row_with_an_interval_and_at_most_notes_can_be_published() {
         assert!(obstacles(&good()).is_empty());
-        assert!(obstacles(&marked(&[Mark::note("governor", "g", "a")])).is_empty());
+        assert!(obstacles(&marked(&[Mark::with_advice(MarkCode::Governor, "g", "a")])).is_empty());
         assert!(obstacles(&Measurement { check: Check::Unsupported, ..good() }).is_empty());
     }
 
     #[test]
     fn each_obstacle_is_named() {
-        let codes = |row: Measurement| obstacles(&row).into_iter().map(str::to_owned).collect::<Vec<_>>();
-        let marks = [Mark::caution("bimodal", "b", "a"), Mark::invalid("oversubscribed", "o", "a")];
-        assert_eq!(codes(marked(&marks)), ["bimodal", "oversubscribed"]);
-        assert_eq!(codes(Measurement { check: Check::Off, ..good() }), ["unverified"]);
-        assert_eq!(codes(Measurement { outcome: Outcome::Failed("x".into()), ..good() }), ["failed"]);
-        assert_eq!(codes(Measurement { outcome: Outcome::Skipped("x".into()), ..good() }), ["skipped"]);
+        let found = |row: Measurement| obstacles(&row).into_iter().collect::<Vec<_>>();
+        let marks = [
+            Mark::with_advice(MarkCode::Bimodal, "b", "a"),
+            Mark::with_advice(MarkCode::Oversubscribed, "o", "a"),
+        ];
+        assert_eq!(found(marked(&marks)), ["more ranks than CPUs", "samples in two groups"]);
+        assert_eq!(found(Measurement { check: Check::Off, ..good() }), ["data that was not checked"]);
+        assert_eq!(found(Measurement { outcome: Outcome::Failed("x".into()), ..good() }), ["a failure"]);
+        assert_eq!(found(Measurement { outcome: Outcome::Skipped("x".into()), ..good() }), ["skipped"]);
         let wrong = Check::Failed(Mismatch { rank: Rank(0), slot: 0, byte: 0, expected: 1, actual: 2 });
         let outcome = Outcome::Failed("data arrived wrong".into());
-        assert_eq!(codes(Measurement { check: wrong, outcome, ..good() }), ["wrong_data"]);
-        assert_eq!(codes(Measurement { summary: Summary::new(&[1.0]), ..good() }), ["no_interval"]);
-        assert_eq!(codes(Measurement { summary: None, ..good() }), ["no_interval"]);
+        assert_eq!(found(Measurement { check: wrong, outcome, ..good() }), ["wrong data"]);
+        assert_eq!(found(Measurement { summary: Summary::new(&[1.0]), ..good() }), ["no interval"]);
+        assert_eq!(found(Measurement { summary: None, ..good() }), ["no interval"]);
         let link = Measurement { bench: verdict::BENCH.into(), summary: Summary::new(&[1.0]), ..good() };
-        assert!(codes(link.clone()).is_empty(), "a link in a round");
-        assert_eq!(codes(Measurement { samples: vec![Samples::default()], ..link }), ["no_interval"]);
-        assert_eq!(codes(Measurement { launches: None, ..good() }), ["few_launches"]);
-        assert_eq!(codes(Measurement { checked: 58, ..good() }), ["few_checks"]);
+        assert!(found(link.clone()).is_empty(), "a link in a round");
+        assert_eq!(found(Measurement { samples: vec![Samples::default()], ..link }), ["no interval"]);
+        assert_eq!(found(Measurement { launches: None, ..good() }), ["fewer than 9 launches"]);
+        assert_eq!(found(Measurement { checked: 58, ..good() }), ["fewer than 59 checked iterations"]);
         let wide = |half: f64| Summary { ci95: Some([10.0 - half, 10.0 + half]), ..good().summary.unwrap() };
-        assert_eq!(codes(Measurement { summary: Some(wide(1.01)), ..good() }), ["wide_interval"]);
-        assert!(codes(Measurement { summary: Some(wide(0.99)), ..good() }).is_empty());
+        assert_eq!(
+            found(Measurement { summary: Some(wide(1.01)), ..good() }),
+            ["an interval wider than 10 % on either side"]
+        );
+        assert!(found(Measurement { summary: Some(wide(0.99)), ..good() }).is_empty());
     }
 
     #[test]
@@ -317,8 +327,11 @@ mod tests {
         assert!(sum.is_empty(), "skipped rows do not count");
         sum.add(&good());
         assert_eq!(sum.to_string(), "1 of 1 row is fit to publish");
-        sum.add(&marked(&[Mark::caution("clock_cost", "c", "a"), Mark::caution("preempted", "p", "a")]));
-        sum.add(&marked(&[Mark::invalid("preempted", "p", "a")]));
+        sum.add(&marked(&[
+            Mark::with_advice(MarkCode::ClockCost, "c", "a").at(Level::Caution),
+            Mark::with_advice(MarkCode::Preempted, "p", "a").at(Level::Caution),
+        ]));
+        sum.add(&marked(&[Mark::with_advice(MarkCode::Preempted, "p", "a").at(Level::Invalid)]));
         assert_eq!(
             sum.to_string(),
             "1 of 3 rows is fit to publish; 2 not: preempted ranks (2), a costly reading of the clock (1)"

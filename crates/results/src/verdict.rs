@@ -16,7 +16,10 @@ mod times;
 
 use std::collections::BTreeMap;
 
-use ombx_core::unit::{Bytes, plural};
+use ombx_core::{
+    result::MarkCode,
+    unit::{Bytes, plural},
+};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
@@ -173,8 +176,9 @@ fn link_name([from, to]: [u32; 2], hosts: &Hosts) -> String {
 }
 
 /// Returns why marks with these codes prevent a verdict; `None` if they do not. Times on shared CPUs include waiting for the scheduler.
-fn no_verdict_reason<'a>(codes: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let shared = codes.into_iter().any(|code| ["oversubscribed", "shared_cpu"].contains(&code));
+fn no_verdict_reason<'a>(codes: impl IntoIterator<Item = &'a MarkCode>) -> Option<String> {
+    let mut codes = codes.into_iter();
+    let shared = codes.any(|code| [MarkCode::Oversubscribed, MarkCode::SharedCpu].contains(code));
     shared.then(|| "ranks share CPUs, and their times include waiting for a CPU".into())
 }
 

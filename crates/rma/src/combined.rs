@@ -7,7 +7,7 @@ use ombx_core::{
         Benchmark, Case, Context, ElementType, Kernel, Layout, Method, Metric, ParameterValue, ReductionOp,
         Work,
         memory::BufferMemory,
-        payload::{Check, Contributors, Fill, Reduction, Slots},
+        payload::{Check, Contributors, Fill, MessageId, Reduction, Slots},
         reduction::{self, ACCUMULATED_TYPE, Elements},
     },
     error::Result,
@@ -20,22 +20,22 @@ use ombx_core::{
 };
 use ombx_mpi::{Hints, Mesh, Window, WindowKind, WindowOptions, combining_works};
 
-use crate::many::{Completes, Completion, Fence, Local, Remote};
+use crate::many::{Completes, Completion, Fence, Issues, Local, One, Remote, Windowed};
 
 /// Rank that holds the memory.
 const TARGET: Rank = Rank(0);
 /// Contribution of the memory to the result. Those of the ranks follow.
 const MEMORY: u32 = 0;
 
-/// Accumulates of all ranks into the memory of rank 0, completed by `F`. `STREAM`: windows of them.
+/// Accumulates of all ranks into the memory of rank 0, completed by `F`. `I`: one of each rank, or a window.
 ///
 /// Memory and ranks make the contributions of a reduction, so that a missing, repeated or wrong one is found.
-struct Combined<F, const STREAM: bool> {
+struct Combined<F, I> {
     window: Window,
     slots: Slots,
     rank: Rank,
     reduction: Reduction,
-    completion: PhantomData<F>,
+    types: PhantomData<(F, I)>,
 }
 
 /// Returns the type of the elements of a case.
@@ -43,13 +43,13 @@ fn element(case: &Case) -> ElementType {
     reduction::accumulated(case).0.of_size(case.bytes.0)
 }
 
-impl<F: Completes, const STREAM: bool> Kernel for Combined<F, STREAM> {
-    const METRIC: Metric = if STREAM { Metric::Bandwidth } else { Metric::Latency };
+impl<F: Completes, I: Issues> Kernel for Combined<F, I> {
+    const METRIC: Metric = I::METRIC;
     const METHOD: Method = Method {
-        timed: "on every rank, one accumulate into the memory of rank 0, or a window of them, and one flush of all or one fence; \
-                the slowest rank counts",
-        untimed: "creating the window, MPI_Win_lock_all or the first fence, filling and checking memory, the synchronisation before \
-                  each iteration",
+        timed: "on every rank, one accumulate into the memory of rank 0, or a window of them, and one \
+                flush of all or one fence; the slowest rank counts",
+        untimed: "creating the window, MPI_Win_lock_all or the first fence, filling and checking memory, \
+                  the synchronisation before each iteration",
         like: "with --completion fence Accumulate of IMB-EXT",
     };
 
@@ -69,7 +69,7 @@ impl<F: Completes, const STREAM: bool> Kernel for Combined<F, STREAM> {
             slots,
             rank: cx.rank(),
             reduction: Reduction { element, op, ranks: case.ranks + 1 },
-            completion: PhantomData,
+            types: PhantomData,
         })
     }
 
@@ -114,7 +114,7 @@ impl<F: Completes, const STREAM: bool> Kernel for Combined<F, STREAM> {
         }
         self.window.with_memory(|_, window| {
             slots.first_failure(window, |slot, message| {
-                fill.reduced(reduction, all, slot).check(message, (rank, slot))
+                fill.reduced(reduction, all, slot).check(message, MessageId { rank, slot })
             })
         })
     }
@@ -122,20 +122,16 @@ impl<F: Completes, const STREAM: bool> Kernel for Combined<F, STREAM> {
 
 /// Returns the entry of accumulates, one or a window of them.
 #[track_caller]
-const fn entry<const STREAM: bool>(
-    name: &'static str,
-    about: &'static str,
-    formula: &'static str,
-) -> Benchmark {
-    fn run<const STREAM: bool>(session: &mut Session<'_>) -> Result<()> {
+const fn entry<I: Issues>(name: &'static str, about: &'static str, formula: &'static str) -> Benchmark {
+    fn run<I: Issues>(session: &mut Session<'_>) -> Result<()> {
         session.split(|session, completion| match completion {
-            Completion::Remote => run_paced::<Combined<Remote, STREAM>, Mesh>(session),
-            Completion::Local => run_paced::<Combined<Local, STREAM>, Mesh>(session),
-            Completion::Fence => run_paced::<Combined<Fence, STREAM>, Mesh>(session),
+            Completion::Remote => run_paced::<Combined<Remote, I>, Mesh>(session),
+            Completion::Local => run_paced::<Combined<Local, I>, Mesh>(session),
+            Completion::Fence => run_paced::<Combined<Fence, I>, Mesh>(session),
         })
     }
-    let (metric, method) = (<Combined<Remote, STREAM>>::METRIC, <Combined<Remote, STREAM>>::METHOD);
-    Benchmark::custom(name, about, metric, method, run::<STREAM>)
+    let (metric, method) = (<Combined<Remote, I>>::METRIC, <Combined<Remote, I>>::METHOD);
+    Benchmark::custom(name, about, metric, method, run::<I>)
         .iterates(&["MPI_Accumulate", "MPI_Win_flush_all"], formula)
         .layout(Layout::Everyone { least: 2 })
         .with(&[
@@ -158,18 +154,16 @@ fn check_elements(case: &Case, _: &Plan) -> std::result::Result<(), String> {
     reduction::check_accumulate(Elements::Accumulated, reduction::accumulated(case).0, ReductionOp::Sum)
 }
 
-ombx_core::inventory::submit! {
-    entry::<false>(
-        "rma.acc_many_latency",
-        "one accumulate of every rank into the memory of rank 0 and one flush",
-        "t of the slowest rank",
-    )
-}
-ombx_core::inventory::submit! {
-    entry::<true>(
+ombx_core::inventory::submit!(entry::<One>(
+    "rma.acc_many_latency",
+    "one accumulate of every rank into the memory of rank 0 and one flush",
+    "t of the slowest rank",
+));
+ombx_core::inventory::submit!(
+    entry::<Windowed>(
         "rma.acc_many_bw",
         "many accumulates of every rank into the memory of rank 0 and one flush",
         "R W S / t of the slowest rank; R: ranks",
     )
     .streaming()
-}
+);

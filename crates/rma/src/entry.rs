@@ -49,7 +49,8 @@ fn check_elements<O: Operation>(case: &Case, plan: &Plan) -> std::result::Result
         return Ok(());
     }
     match case.get() {
-        Datatype::Struct => Err("--datatype struct: MPI allows accumulates of one predefined type only; choose --datatype vector or indexed"
+        Datatype::Struct => Err("--datatype struct: MPI allows accumulates of one predefined type only; \
+                                 choose --datatype vector or indexed"
             .to_owned()),
         _ => derived::check_blocks(case, plan, element),
     }

@@ -62,8 +62,8 @@ fn origins_of(cx: &Context<'_>) -> Result<Vec<Vec<Rank>>> {
 impl Kernel for Incast {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
-        timed: "on each origin, a window of puts into its own part of the target's memory, and a flush of them; from the first start to \
-                the last end. The target waits in a barrier",
+        timed: "on each origin, a window of puts into its own part of the target's memory, and a flush of \
+                them; from the first start to the last end. The target waits in a barrier",
         untimed: "creating the window, the lock, filling and checking memory, a barrier before each sample",
         like: "the put incast of GPCNeT",
     };
@@ -138,8 +138,17 @@ impl Kernel for Incast {
     }
 }
 
-ombx_core::inventory::submit! {
-    Benchmark::new::<Incast>("rma.put_incast", "windows of puts from all other nodes into the memory of the first")
-        .iterates(&["MPI_Put", "MPI_Win_flush"], "P W S / t; t from the first origin's start to the last origin's end")
-        .streaming().layout(Layout::Fan(FanDirection::In)).made_of(derived::block_bytes, derived::check).with(&[MESSAGE_TYPE, BufferMemory::PARAMETER])
-}
+ombx_core::inventory::submit!(
+    Benchmark::new::<Incast>(
+        "rma.put_incast",
+        "windows of puts from all other nodes into the memory of the first"
+    )
+    .iterates(
+        &["MPI_Put", "MPI_Win_flush"],
+        "P W S / t; t from the first origin's start to the last origin's end"
+    )
+    .streaming()
+    .layout(Layout::Fan(FanDirection::In))
+    .made_of(derived::block_bytes, derived::check)
+    .with(&[MESSAGE_TYPE, BufferMemory::PARAMETER])
+);

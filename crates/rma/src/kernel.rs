@@ -206,10 +206,12 @@ pub enum Latency {}
 impl Mode for Latency {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "one operation between the calls that open and close its epoch. With fence and pscw the target then does the same \
-                towards the origin, and the figure is half the time. With the others the figure is the time of the origin's access",
+        timed: "one operation between the calls that open and close its epoch. With fence and pscw the \
+                target then does the same towards the origin, and the figure is half the time. With the \
+                others the figure is the time of the origin's access",
         untimed: UNTIMED,
-        like: "osu_put_latency and the other latency tests of OMB; with --target computing: the truly passive tests of IMB-RMA",
+        like: "osu_put_latency and the other latency tests of OMB; with --target computing: the truly \
+               passive tests of IMB-RMA",
     };
     const FORMULA: &'static str = "t / 2 with --sync pscw and fence, t with the others";
 

@@ -123,11 +123,11 @@ struct Block {
     remote: usize,
 }
 
-/// Accesses `A` of this rank to its targets, and of its origins to this rank, completed by `F`. `STREAM`: windows of accesses to each target.
+/// Accesses `A` of this rank to its targets, and of its origins to this rank, completed by `F`. `I`: one to each target, or a window.
 ///
 /// The data of a rank are as many messages as it sends to one target, the same for all. They arrive in a block of their own: in the
 /// target's window for each origin of puts, in the local buffer for each target of gets.
-struct Many<A, F, const STREAM: bool> {
+struct Many<A, F, I> {
     window: Window,
     rank: Rank,
     /// Messages of a block.
@@ -135,10 +135,10 @@ struct Many<A, F, const STREAM: bool> {
     blocks: Vec<Block>,
     /// Ranks whose data arrive on this rank, in the order of their blocks.
     senders: Vec<Rank>,
-    types: PhantomData<(A, F)>,
+    types: PhantomData<(A, F, I)>,
 }
 
-impl<A: Access, F: Completes, const STREAM: bool> Many<A, F, STREAM> {
+impl<A: Access, F: Completes, I> Many<A, F, I> {
     /// Calls `access` with the data of this rank and the memory into which data arrive.
     fn with_memory<R>(&mut self, access: impl FnOnce(&mut [u8], &mut [u8]) -> R) -> Result<R> {
         self.window.with_memory(|locals, window| {
@@ -148,15 +148,15 @@ impl<A: Access, F: Completes, const STREAM: bool> Many<A, F, STREAM> {
     }
 }
 
-impl<A: Access, F: Completes, const STREAM: bool> Kernel for Many<A, F, STREAM> {
-    const METRIC: Metric = if STREAM { Metric::Bandwidth } else { Metric::Latency };
+impl<A: Access, F: Completes, I: Issues> Kernel for Many<A, F, I> {
+    const METRIC: Metric = I::METRIC;
     const METHOD: Method = Method {
-        timed: "on every rank, one access to each of its targets, or a window of them, and one flush of all or one fence; the \
-                slowest rank counts",
-        untimed: "creating the window, MPI_Win_lock_all or the first fence, filling and checking memory, the synchronisation before \
-                  each iteration",
-        like: "One_put_all, All_put_all, Exchange_put and Bidir_put of IMB-RMA; with --completion fence Unidir_Put and Bidir_Put of \
-               IMB-EXT; and the same with gets",
+        timed: "on every rank, one access to each of its targets, or a window of them, and one flush of \
+                all or one fence; the slowest rank counts",
+        untimed: "creating the window, MPI_Win_lock_all or the first fence, filling and checking memory, \
+                  the synchronisation before each iteration",
+        like: "One_put_all, All_put_all, Exchange_put and Bidir_put of IMB-RMA; with --completion fence \
+               Unidir_Put and Bidir_Put of IMB-EXT; and the same with gets",
     };
 
     fn work(case: &Case) -> Work {
@@ -244,22 +244,42 @@ impl<A: Access, F: Completes, const STREAM: bool> Kernel for Many<A, F, STREAM> 
     }
 }
 
+/// Number of operations that an iteration issues to each target.
+pub(crate) trait Issues: 'static {
+    /// Figure of the benchmark.
+    const METRIC: Metric;
+}
+
+/// One operation.
+pub(crate) enum One {}
+
+impl Issues for One {
+    const METRIC: Metric = Metric::Latency;
+}
+
+/// A window of operations.
+pub(crate) enum Windowed {}
+
+impl Issues for Windowed {
+    const METRIC: Metric = Metric::Bandwidth;
+}
+
 /// Returns the entry of an access.
 #[track_caller]
-const fn entry<A: Access, const STREAM: bool>(
+const fn entry<A: Access, I: Issues>(
     name: &'static str,
     about: &'static str,
     formula: &'static str,
 ) -> Benchmark {
-    fn run<A: Access, const STREAM: bool>(session: &mut Session<'_>) -> Result<()> {
+    fn run<A: Access, I: Issues>(session: &mut Session<'_>) -> Result<()> {
         session.split(|session, completion| match completion {
-            Completion::Remote => run_paced::<Many<A, Remote, STREAM>, Mesh>(session),
-            Completion::Local => run_paced::<Many<A, Local, STREAM>, Mesh>(session),
-            Completion::Fence => run_paced::<Many<A, Fence, STREAM>, Mesh>(session),
+            Completion::Remote => run_paced::<Many<A, Remote, I>, Mesh>(session),
+            Completion::Local => run_paced::<Many<A, Local, I>, Mesh>(session),
+            Completion::Fence => run_paced::<Many<A, Fence, I>, Mesh>(session),
         })
     }
-    let metric = <Many<A, Remote, STREAM> as Kernel>::METRIC;
-    Benchmark::custom(name, about, metric, <Many<A, Remote, STREAM> as Kernel>::METHOD, run::<A, STREAM>)
+    let metric = <Many<A, Remote, I> as Kernel>::METRIC;
+    Benchmark::custom(name, about, metric, <Many<A, Remote, I> as Kernel>::METHOD, run::<A, I>)
         .iterates(A::CALLS, formula)
         .layout(Layout::Everyone { least: 2 })
         .made_of(derived::block_bytes, derived::check)
@@ -278,18 +298,24 @@ const TIME: &str = "t of the slowest rank";
 /// Figure of windows of accesses; `A` is the number of pairs of an origin and a target.
 const RATE: &str = "A W S / t of the slowest rank; A: pairs of an origin and a target";
 
-ombx_core::inventory::submit! {
-    entry::<PutTo, false>("rma.put_many_latency", "one put to each of several ranks and one flush", TIME)
-}
-ombx_core::inventory::submit! {
-    entry::<GetFrom, false>("rma.get_many_latency", "one get from each of several ranks and one flush", TIME)
-}
-ombx_core::inventory::submit! {
-    entry::<PutTo, true>("rma.put_many_bw", "many puts to each of several ranks and one flush", RATE).streaming()
-}
-ombx_core::inventory::submit! {
-    entry::<GetFrom, true>("rma.get_many_bw", "many gets from each of several ranks and one flush", RATE).streaming()
-}
+ombx_core::inventory::submit!(entry::<PutTo, One>(
+    "rma.put_many_latency",
+    "one put to each of several ranks and one flush",
+    TIME
+));
+ombx_core::inventory::submit!(entry::<GetFrom, One>(
+    "rma.get_many_latency",
+    "one get from each of several ranks and one flush",
+    TIME
+));
+ombx_core::inventory::submit!(
+    entry::<PutTo, Windowed>("rma.put_many_bw", "many puts to each of several ranks and one flush", RATE)
+        .streaming()
+);
+ombx_core::inventory::submit!(
+    entry::<GetFrom, Windowed>("rma.get_many_bw", "many gets from each of several ranks and one flush", RATE)
+        .streaming()
+);
 
 ombx_core::parameter! {
     /// Call that completes accesses to several ranks

@@ -107,8 +107,8 @@ struct Lifetime {
 impl Kernel for Lifetime {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "on every rank, MPI_Win_create, a fence, a put of at most 8 bytes into the rank's own memory, a fence and MPI_Win_free; \
-                the slowest rank counts",
+        timed: "on every rank, MPI_Win_create, a fence, a put of at most 8 bytes into the rank's own \
+                memory, a fence and MPI_Win_free; the slowest rank counts",
         untimed: "allocating, filling and checking memory, the synchronisation before each iteration",
         like: "Window of IMB-EXT, which puts one byte, and nothing into an empty window",
     };
@@ -141,11 +141,14 @@ impl Kernel for Lifetime {
     }
 }
 
-ombx_core::inventory::submit! {
-    Benchmark::paced::<Lifetime, Mesh>("rma.window", "creating a window, one put into the own memory between two fences, freeing the window")
-        .iterates(
-            &["MPI_Win_create", "MPI_Win_fence", "MPI_Put", "MPI_Win_fence", "MPI_Win_free"],
-            "t of the slowest rank; S: bytes of the window",
-        )
-        .sizes("0,1..4M")
-}
+ombx_core::inventory::submit!(
+    Benchmark::paced::<Lifetime, Mesh>(
+        "rma.window",
+        "creating a window, one put into the own memory between two fences, freeing the window"
+    )
+    .iterates(
+        &["MPI_Win_create", "MPI_Win_fence", "MPI_Put", "MPI_Win_fence", "MPI_Win_free"],
+        "t of the slowest rank; S: bytes of the window",
+    )
+    .sizes("0,1..4M")
+);

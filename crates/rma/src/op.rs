@@ -101,19 +101,20 @@ impl Operation for Put {
     }
 }
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     latency::<Put>("rma.put_latency", "one put and its synchronisation")
         .osu("osu_put_latency", "OSU MPI_Put Latency Test")
         .osu_with("osu_passive_put_latency", "OSU Passive MPI_Put Latency Test", OSU_PASSIVE)
-}
-ombx_core::inventory::submit! {
+);
+ombx_core::inventory::submit!(
     bandwidth::<Put>("rma.put_bw", "many puts, one synchronisation")
         .osu("osu_put_bw", "OSU MPI_Put Bandwidth Test")
         .osu_with("osu_passive_put_bw", "OSU Passive MPI_Put Bandwidth Test", OSU_PASSIVE)
-}
-ombx_core::inventory::submit! {
-    bidirectional_bandwidth::<Put>("rma.put_bibw", "many puts in both directions").osu("osu_put_bibw", "OSU MPI_Put Bi-directional Bandwidth Test")
-}
+);
+ombx_core::inventory::submit!(
+    bidirectional_bandwidth::<Put>("rma.put_bibw", "many puts in both directions")
+        .osu("osu_put_bibw", "OSU MPI_Put Bi-directional Bandwidth Test")
+);
 
 /// Copies the target's window into the origin's buffer.
 pub enum Get {}
@@ -136,17 +137,17 @@ impl Operation for Get {
     }
 }
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     latency::<Get>("rma.get_latency", "one get and its synchronisation")
         .osu("osu_get_latency", "OSU MPI_Get latency Test")
         .osu_with("osu_passive_get_latency", "OSU Passive MPI_Get latency Test", OSU_PASSIVE)
-}
-ombx_core::inventory::submit! {
+);
+ombx_core::inventory::submit!(
     bandwidth::<Get>("rma.get_bw", "many gets, one synchronisation")
         .osu("osu_get_bw", "OSU MPI_Get Bandwidth Test")
         .osu_with("osu_passive_get_bw", "OSU Passive MPI_Get Bandwidth Test", OSU_PASSIVE)
-}
-ombx_core::inventory::submit! { bidirectional_bandwidth::<Get>("rma.get_bibw", "many gets in both directions") }
+);
+ombx_core::inventory::submit!(bidirectional_bandwidth::<Get>("rma.get_bibw", "many gets in both directions"));
 
 /// Declares the form of an operation that returns a request.
 macro_rules! requested {
@@ -179,10 +180,22 @@ requested!(/// Completes at the origin when its request does.
 requested!(/// Completes when its request does.
     Rget, Get, rget, "MPI_Rget");
 
-ombx_core::inventory::submit! { latency::<Rput>("rma.rput_latency", "one put with a request, the wait for it and its synchronisation").usually(FLUSH) }
-ombx_core::inventory::submit! { bandwidth::<Rput>("rma.rput_bw", "many puts with requests, one wait and one synchronisation").usually(FLUSH) }
-ombx_core::inventory::submit! { latency::<Rget>("rma.rget_latency", "one get with a request, the wait for it and its synchronisation").usually(FLUSH) }
-ombx_core::inventory::submit! { bandwidth::<Rget>("rma.rget_bw", "many gets with requests, one wait and one synchronisation").usually(FLUSH) }
+ombx_core::inventory::submit!(
+    latency::<Rput>("rma.rput_latency", "one put with a request, the wait for it and its synchronisation")
+        .usually(FLUSH)
+);
+ombx_core::inventory::submit!(
+    bandwidth::<Rput>("rma.rput_bw", "many puts with requests, one wait and one synchronisation")
+        .usually(FLUSH)
+);
+ombx_core::inventory::submit!(
+    latency::<Rget>("rma.rget_latency", "one get with a request, the wait for it and its synchronisation")
+        .usually(FLUSH)
+);
+ombx_core::inventory::submit!(
+    bandwidth::<Rget>("rma.rget_bw", "many gets with requests, one wait and one synchronisation")
+        .usually(FLUSH)
+);
 
 /// Combines elements, by default unsigned integers that it adds.
 pub enum Accumulate {}
@@ -197,12 +210,12 @@ impl Operation for Accumulate {
     }
 }
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     latency::<Accumulate>("rma.acc_latency", "one accumulate and its synchronisation")
         .osu("osu_acc_latency", "OSU MPI_Accumulate latency Test")
         .osu_with("osu_passive_acc_latency", "OSU Passive MPI_Accumulate latency Test", OSU_PASSIVE)
-}
-ombx_core::inventory::submit! { bandwidth::<Accumulate>("rma.acc_bw", "many accumulates, one synchronisation") }
+);
+ombx_core::inventory::submit!(bandwidth::<Accumulate>("rma.acc_bw", "many accumulates, one synchronisation"));
 
 /// Combines elements, by default unsigned integers that it adds.
 pub enum GetAccumulate {}
@@ -218,11 +231,14 @@ impl Operation for GetAccumulate {
     }
 }
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     latency::<GetAccumulate>("rma.get_acc_latency", "one get_accumulate and its synchronisation")
         .osu("osu_get_acc_latency", "OSU MPI_Get_accumulate latency Test")
-}
-ombx_core::inventory::submit! { bandwidth::<GetAccumulate>("rma.get_acc_bw", "many get_accumulates, one synchronisation") }
+);
+ombx_core::inventory::submit!(bandwidth::<GetAccumulate>(
+    "rma.get_acc_bw",
+    "many get_accumulates, one synchronisation"
+));
 
 /// Increments a counter, as work stealing and ticket locks do.
 pub enum FetchAndOp {}
@@ -239,10 +255,11 @@ impl Operation for FetchAndOp {
     }
 }
 
-ombx_core::inventory::submit! {
-    latency::<FetchAndOp>("rma.fop_latency", "one fetch_and_op and its synchronisation").sizes("8")
+ombx_core::inventory::submit!(
+    latency::<FetchAndOp>("rma.fop_latency", "one fetch_and_op and its synchronisation")
+        .sizes("8")
         .osu("osu_fop_latency", "OSU MPI_Fetch_and_op latency Test")
-}
+);
 
 /// The first swap succeeds. Later ones find the value that it wrote and fail, but would write the same. Verified iterations of odd
 /// parity therefore compare with a value that the window does not have. The result is the value before the last swap.
@@ -275,7 +292,9 @@ impl Operation for CompareAndSwap {
     }
 }
 
-ombx_core::inventory::submit! {
-    latency::<CompareAndSwap>("rma.cas_latency", "one compare_and_swap and its synchronisation").sizes("8")
-        .osu("osu_cas_latency", "OSU MPI_Compare_and_swap latency Test").available(ombx_mpi::compare_and_swap_works)
-}
+ombx_core::inventory::submit!(
+    latency::<CompareAndSwap>("rma.cas_latency", "one compare_and_swap and its synchronisation")
+        .sizes("8")
+        .osu("osu_cas_latency", "OSU MPI_Compare_and_swap latency Test")
+        .available(ombx_mpi::compare_and_swap_works)
+);

@@ -88,10 +88,11 @@ struct Passive<P> {
 impl<P: Part> Kernel for Passive<P> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "at the origin, a put and MPI_Win_flush; at the target, computation that lasts as long as the put alone, without calls \
-                of MPI",
-        untimed: "the put alone, while the target waits in a barrier (pure_us), and the computation alone (compute_us), which alternate \
-                  with the samples; the window, its lock, filling and checking memory; the barrier before each iteration",
+        timed: "at the origin, a put and MPI_Win_flush; at the target, computation that lasts as long as \
+                the put alone, without calls of MPI",
+        untimed: "the put alone, while the target waits in a barrier (pure_us), and the computation alone \
+                  (compute_us), which alternate with the samples; the window, its lock, filling and \
+                  checking memory; the barrier before each iteration",
         like: "Truly_passive_put of IMB-RMA, whose times contain a barrier",
     };
 
@@ -141,7 +142,7 @@ fn run(session: &mut Session<'_>) -> Result<()> {
     }
 }
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     Benchmark::custom(
         "rma.put_passive",
         "one put and its flush while the target computes, and how much of it needs no call at the target",
@@ -155,8 +156,14 @@ ombx_core::inventory::submit! {
     )
     .layout(Layout::Everyone { least: 2 })
     .made_of(derived::block_bytes, derived::check)
-    .with(&[Pacing::PARAMETER, SyncHosts::PARAMETER, WindowKind::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
-}
+    .with(&[
+        Pacing::PARAMETER,
+        SyncHosts::PARAMETER,
+        WindowKind::PARAMETER,
+        MESSAGE_TYPE,
+        BufferMemory::PARAMETER
+    ])
+);
 
 ombx_core::parameter! {
     /// Activity of a passive target during accesses

@@ -18,7 +18,7 @@ use std::{
 
 use ombx_core::{
     benchmark::{
-        Case, Context, Kernel, Method, Metric, Named, Parameter, ParameterValue, Reader, Role, Work,
+        Case, Context, Kernel, Method, Metric, Named, Parameter, ParameterValue, Reader, Role, Value, Work,
         if_chosen,
         payload::{Check, Fill, Slots},
     },
@@ -54,8 +54,9 @@ impl ParameterValue for Streams {
     const PARAMETER: &'static Parameter = &Parameter::read_by(
         "streams",
         "NUMBERS",
-        "Connections over which the messages of a window are divided, each number with a row, for example: --streams 8 or --streams 1..16",
-        Reader::List(|text| Ok(parse(text)?.iter().map(ToString::to_string).collect())),
+        "Connections over which the messages of a window are divided, each number with a row, for example: \
+         --streams 8 or --streams 1..16",
+        Reader::List(|text| Ok(parse(text)?.into_iter().map(Streams).map(Value::new).collect())),
     )
     .usually("1")
     .named(Named::First(if_chosen::<Streams>));
@@ -68,7 +69,7 @@ impl ParameterValue for Streams {
         }
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         self.0.to_string()
     }
 }
@@ -88,7 +89,8 @@ pub(crate) fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String>
     let (Streams(streams), least) = (case.get(), plan.depths().into_iter().min().unwrap_or(1));
     if streams > least {
         return Err(format!(
-            "--streams {streams} divides the messages of a window, which has {least}: give --window {streams} or fewer streams"
+            "--streams {streams} divides the messages of a window, which has {least}: give --window \
+             {streams} or fewer streams"
         ));
     }
     Ok(())
@@ -185,7 +187,8 @@ impl Connections {
 fn not_opened(to: SocketAddr, errno: Errno) -> Error {
     match errno {
         Errno::ADDRNOTAVAIL => Error::fabric(format!(
-            "no free port to connect to {to} from: end programs that open many connections, or widen net.ipv4.ip_local_port_range"
+            "no free port to connect to {to} from: end programs that open many connections, or widen \
+             net.ipv4.ip_local_port_range"
         )),
         _ => Error::fabric(format!("cannot connect to {to}: {errno}")),
     }
@@ -194,8 +197,8 @@ fn not_opened(to: SocketAddr, errno: Errno) -> Error {
 impl Kernel for Connections {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "on rank 0: socket, setsockopt, connect, a send, a recv of a message of the same size, and a close that resets the \
-                connection; on rank 1: accept, a recv, a send and a close",
+        timed: "on rank 0: socket, setsockopt, connect, a send, a recv of a message of the same size, and \
+                a close that resets the connection; on rank 1: accept, a recv, a send and a close",
         untimed: "the listening socket, buffers, filling and checking them",
         like: "netperf TCP_CRR, which closes without a reset and thus needs a range of ports of its own",
     };

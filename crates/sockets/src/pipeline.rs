@@ -120,7 +120,8 @@ static REMOTE_SHELL: Parameter = Parameter::free(
 static STATUS: Parameter = Parameter::free(
     "status",
     "off|TIME",
-    "Interval at which each node reports while it runs, for example: --status 1s; each node also has a row with the times of its buffers",
+    "Interval at which each node reports while it runs, for example: --status 1s; each node also has a row \
+     with the times of its buffers",
     |text| status(text).map(drop),
 )
 .usually("off");
@@ -161,18 +162,29 @@ ombx_core::parameter! {
 }
 
 const METHOD: Method = Method {
-    timed: "one run of all buffers through all phases: from the first signal to a first phase until the last phase of every node is done; \
-            the first phases fill every buffer and the last ones read it, unless --ends is idle",
+    timed: "one run of all buffers through all phases: from the first signal to a first phase until the \
+            last phase of every node is done; the first phases fill every buffer and the last ones read \
+            it, unless --ends is idle",
     untimed: "starting and connecting processes; reading a sink file back; with --ends idle, filling and comparing too",
-    like: "the phase pipeline of the SP2: N (1 + F + 2 N (F - 1)) processes, two buffers in each phase, Unix-domain sockets inside a node and TCP between nodes",
+    like: "the phase pipeline of the SP2: N (1 + F + 2 N (F - 1)) processes, two buffers in each phase, \
+           Unix-domain sockets inside a node and TCP between nodes",
 };
 
-ombx_core::inventory::submit! {
-    Benchmark::custom("sockets.pipeline", "blocks through the phases of several nodes, all to all", Metric::Bandwidth, METHOD, run)
-        .iterates(&["send", "recv", "poll", "futex"], "N N B S / t; N: nodes, B: buffers, S: bytes of a block")
-        .by_itself().sizes("256K").sized_by(&BLOCK)
-        .with(PARAMETERS).with(&[EndWork::PARAMETER, Workers::PARAMETER, Spin::PARAMETER])
-}
+ombx_core::inventory::submit!(
+    Benchmark::custom(
+        "sockets.pipeline",
+        "blocks through the phases of several nodes, all to all",
+        Metric::Bandwidth,
+        METHOD,
+        run
+    )
+    .iterates(&["send", "recv", "poll", "futex"], "N N B S / t; N: nodes, B: buffers, S: bytes of a block")
+    .by_itself()
+    .sizes("256K")
+    .sized_by(&BLOCK)
+    .with(PARAMETERS)
+    .with(&[EndWork::PARAMETER, Workers::PARAMETER, Spin::PARAMETER])
+);
 
 /// Runs this process as one of a pipeline, until its parent ends it; returns the exit code.
 pub fn serve() -> u8 {
@@ -238,7 +250,7 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
         cpus.check()?;
     }
     let socket = socket_options(choices)?;
-    shape.buffers = files(&shape, &source, &sink, choices.chosen.has(&BUFFERS))?;
+    shape.buffers = files(&shape, &source, &sink, choices.chosen.number(&BUFFERS))?;
     (0..nodes)
         .filter(|node| hosts.host(*node).is_none())
         .try_for_each(|node| source.check_size(&shape, node))?;
@@ -254,7 +266,7 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
 }
 
 /// Checks the files that all nodes share and returns the number of buffers, which such a source determines.
-fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: bool) -> Result<u32> {
+fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: Option<u64>) -> Result<u32> {
     let Some(path) = source.shared() else { return Ok(shape.buffers) };
     let shown = path.display();
     let facts = File::open(path).and_then(|file| file.metadata());
@@ -274,13 +286,14 @@ fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: bool) -> Resul
     let described = format!("{nodes} nodes x {nodes} blocks of {} = {round} bytes", Bytes(block));
     if rest != 0 || buffers == 0 {
         return Err(Error::usage(format!(
-            "source file {shown} has {} bytes, which is no multiple of {described}; choose another --block, or pad it to {}",
+            "source file {shown} has {} bytes, which is no multiple of {described}; choose another \
+             --block, or pad it to {}",
             facts.len(),
             (buffers + 1) * round
         )));
     }
     match u32::try_from(buffers).ok().filter(|buffers| *buffers <= MAX_BUFFERS) {
-        Some(found) if chosen && found != shape.buffers => Err(Error::usage(format!(
+        Some(found) if chosen.is_some() && found != shape.buffers => Err(Error::usage(format!(
             "source file {shown} has {found} buffers of {described}, but --buffer-count is {}; omit --buffer-count",
             shape.buffers
         ))),

@@ -422,10 +422,12 @@ fn connect(addresses: &[SocketAddr], token: &Token, hello: &Hello) -> Result<Con
 fn refused(address: SocketAddr, error: &FrameError) -> Error {
     Error::fabric(match error {
         FrameError::Closed | FrameError::Torn => format!(
-            "{address} rejected the token: give the one of the server, which it has printed or read from its --token-file"
+            "{address} rejected the token: give the one of the server, which it has printed or read from \
+             its --token-file"
         ),
         FrameError::TimedOut => format!(
-            "{address} accepted the connection and did not answer within {} s: is that the port of `ombx sockets serve`?",
+            "{address} accepted the connection and did not answer within {} s: is that the port of `ombx \
+             sockets serve`?",
             CONNECT_TIMEOUT.as_secs()
         ),
         _ => format!("{address} is no server of ombx: give the port of `ombx sockets serve`"),

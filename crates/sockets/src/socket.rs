@@ -131,9 +131,14 @@ impl Stream {
         Ok(sockopt::set_socket_timeout(self, Timeout::Send, limit)?)
     }
 
-    /// Sets whether reads and writes return without waiting.
-    pub fn set_nonblocking(&self, yes: bool) -> io::Result<()> {
-        Ok(rustix::io::ioctl_fionbio(self, yes)?)
+    /// Lets reads and writes return without waiting.
+    pub fn set_nonblocking(&self) -> io::Result<()> {
+        Ok(rustix::io::ioctl_fionbio(self, true)?)
+    }
+
+    /// Lets reads and writes wait.
+    pub fn set_blocking(&self) -> io::Result<()> {
+        Ok(rustix::io::ioctl_fionbio(self, false)?)
     }
 
     /// Returns another handle of the same connection.
@@ -238,7 +243,8 @@ impl SocketOptions {
         let is_set = given.into_iter().all(|given| given.is_ok_and(|given| given >= bytes));
         if !is_set {
             return Err(Error::unsupported(format!(
-                "a socket buffer of {bytes} bytes exceeds this host's limit; raise net.core.wmem_max and net.core.rmem_max"
+                "a socket buffer of {bytes} bytes exceeds this host's limit; raise net.core.wmem_max and \
+                 net.core.rmem_max"
             )));
         }
         Ok(())

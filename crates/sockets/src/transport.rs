@@ -100,14 +100,16 @@ pub(crate) static CONGESTION: Parameter = Parameter::free(
 pub(crate) static DSCP: Parameter = Parameter::free(
     "dscp",
     "CLASS",
-    "Class of the packets in their IP headers (RFC 2474), a name or a number below 64, for example: --dscp EF or --dscp 46 [default: the kernel's]",
+    "Class of the packets in their IP headers (RFC 2474), a name or a number below 64, for example: --dscp \
+     EF or --dscp 46 [default: the kernel's]",
     |text| class(text).map(|_| ()),
 );
 
 pub(crate) static LOW_WATER: Parameter = Parameter::free(
     "rcvlowat",
     "BYTES",
-    "SO_RCVLOWAT: bytes that wake a receiver of TCP inside a window, for example: --rcvlowat 1, which is the kernel's [default: 128K if both ends have BBR, else the kernel's]",
+    "SO_RCVLOWAT: bytes that wake a receiver of TCP inside a window, for example: --rcvlowat 1, which is \
+     the kernel's [default: 128K if both ends have BBR, else the kernel's]",
     |text| low_water_bytes(text).map(|_| ()),
 );
 
@@ -192,7 +194,7 @@ pub(crate) fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> 
             let of_others =
                 [IpVersion::PARAMETER, NoDelay::PARAMETER, ZeroCopy::PARAMETER, Offload::PARAMETER];
             session.without(&of_others, |session| {
-                set_options(session, IpVersion::V4, ipproto::TCP, true)?;
+                set_options(session, IpVersion::V4, ipproto::TCP, NoDelay::On)?;
                 each_count(session, over_streams::<P, StreamLink<Unix>>)
             })
         }
@@ -204,7 +206,7 @@ pub(crate) fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> 
         Transport::Mptcp => session.split(|session, ip| {
             session.without(&[ZeroCopy::PARAMETER, Offload::PARAMETER], |session| {
                 session.split(|session, nodelay: NoDelay| {
-                    set_options(session, ip, MPTCP, nodelay == NoDelay::On)?;
+                    set_options(session, ip, MPTCP, nodelay)?;
                     each_count(session, over_streams::<P, StreamLink<Tcp>>)
                 })
             })
@@ -212,7 +214,7 @@ pub(crate) fn by_transport<P: Pattern>(session: &mut Session<'_>) -> Result<()> 
         Transport::Tcp => session.split(|session, ip| {
             session.without(&[Offload::PARAMETER], |session| {
                 session.split(|session, nodelay: NoDelay| {
-                    set_options(session, ip, ipproto::TCP, nodelay == NoDelay::On)?;
+                    set_options(session, ip, ipproto::TCP, nodelay)?;
                     session.split(|session, zero_copy| match zero_copy {
                         ZeroCopy::On => each_count(session, over_streams::<P, StreamLink<ZeroCopyTcp>>),
                         ZeroCopy::Off => each_count(session, over_streams::<P, StreamLink<Tcp>>),
@@ -308,7 +310,7 @@ impl Pattern for ReverseStream {
 /// Opens and closes connections over TCP.
 pub(crate) fn connections_over_tcp(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, ip| {
-        set_options(session, ip, ipproto::TCP, true)?;
+        set_options(session, ip, ipproto::TCP, NoDelay::On)?;
         run::<Connections>(session)
     })
 }
@@ -325,7 +327,7 @@ fn by_offload<'a>(
     run: impl Fn(&mut Session<'a>) -> Result<()>,
 ) -> Result<()> {
     session.split(|session, offload: Offload| {
-        set_options(session, ip, ipproto::TCP, true)?;
+        set_options(session, ip, ipproto::TCP, NoDelay::On)?;
         let team = team(session)?;
         team.set_link_options(LinkOptions { offload, ..team.link_options() });
         run(session)
@@ -336,15 +338,15 @@ fn by_offload<'a>(
 pub(crate) fn requests_over_tcp(session: &mut Session<'_>) -> Result<()> {
     session.split(|session, ip| {
         session.split(|session, nodelay: NoDelay| {
-            set_options(session, ip, ipproto::TCP, nodelay == NoDelay::On)?;
+            set_options(session, ip, ipproto::TCP, nodelay)?;
             run_requests::<RequestStream<Tcp>>(session)
         })
     })
 }
 
 /// Sets how the team makes its next connections: with one stream, and the default of offload, until these are set.
-fn set_options(session: &Session<'_>, ip: IpVersion, protocol: Protocol, nodelay: bool) -> Result<()> {
-    let socket = SocketOptions { protocol, nodelay, ..socket_options(session.plan)? };
+fn set_options(session: &Session<'_>, ip: IpVersion, protocol: Protocol, nodelay: NoDelay) -> Result<()> {
+    let socket = SocketOptions { protocol, nodelay: nodelay == NoDelay::On, ..socket_options(session.plan)? };
     let low_water = session.plan.text(&LOW_WATER).filter(|_| session.bench.has(&LOW_WATER));
     let low_water = low_water.map(low_water_bytes).transpose()?;
     team(session)?.set_link_options(LinkOptions { ip, socket, low_water, ..LinkOptions::default() });

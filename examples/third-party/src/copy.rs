@@ -57,8 +57,8 @@ impl Kernel for Copy {
     }
 }
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     Benchmark::new::<Copy>("acme.copy", "a copy within the memory of each rank")
         .layout(Layout::Everyone { least: 1 })
         .sizes("4K..4M:x4")
-}
+);

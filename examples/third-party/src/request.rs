@@ -103,8 +103,8 @@ impl Kernel for Request {
     }
 }
 
-ombx_core::inventory::submit! {
+ombx_core::inventory::submit!(
     Benchmark::new::<Request>("acme.request", "a request to a server and its answer")
         .sizes("1..64K:x4")
         .with(&[Answer::PARAMETER])
-}
+);

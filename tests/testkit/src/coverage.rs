@@ -205,7 +205,7 @@ impl Sink for CoverageSink {
         let truth = self.model.iteration_ns * part;
         let covered = u64::from(summary.ci95.is_some_and(|[low, high]| low <= truth && truth <= high));
         let marked =
-            u64::from(row.trust.iter().any(|notice| trust::SPOILS_THE_INTERVAL.contains(&&*notice.code)));
+            u64::from(row.trust.iter().any(|notice| trust::SPOILS_THE_INTERVAL.contains(&notice.code)));
         let sum = &mut self.coverage;
         sum.rows += 1;
         sum.intervals += u64::from(summary.ci95.is_some());

@@ -563,7 +563,7 @@ mod tests {
     fn a_row_without_verification_has_a_notice() {
         let row = measure(2, &BAD_PING, &Plan { verify: Verify::Off, ..plan("64") }).unwrap().rows.remove(0);
         assert_eq!((row.check, row.outcome), (Check::Off, Outcome::Ok));
-        assert!(row.trust.iter().any(|n| n.code == "unverified"));
+        assert!(row.trust.iter().any(|n| n.code.name() == "unverified"));
     }
 }
 
@@ -636,7 +636,7 @@ mod sim_mesh_tests {
             });
             let row = all.swap_remove(0).rows.remove(0);
             let Figure::Value(range) = row.figures["sync_residual_range_us"] else { panic!("{row:?}") };
-            let mark = row.trust.into_iter().find(|mark| mark.code == "clocks_apart");
+            let mark = row.trust.into_iter().find(|mark| mark.code.name() == "clocks_apart");
             (range, mark.map(|mark| mark.short))
         };
         let (range, mark) = marked(|_, _| 0);
@@ -653,7 +653,7 @@ mod sim_mesh_tests {
         let notice = |batch| {
             let plan = Plan { batch, ..Plan::default() };
             let row = measure(2, &SHORT, &plan).unwrap().rows.remove(0);
-            row.trust.into_iter().find(|notice| notice.code == "clock_cost").map(|notice| notice.short)
+            row.trust.into_iter().find(|notice| notice.code.name() == "clock_cost").map(|notice| notice.short)
         };
         assert_eq!(notice(None).as_deref(), Some("clock 3%"), "9 ns of 300");
         assert_eq!(notice(Some(10)), None);

@@ -679,7 +679,7 @@ mod probe_tests {
         let summary = row.summary.unwrap();
         assert_eq!((summary.median, summary.ci95), (50.0, Some([50.0 - 1.0 / 18.0, 50.0 + 1.0 / 18.0])));
         assert_eq!((summary.tail_n, row.tail[0].batch, row.tail[0].elapsed_ns.len()), (5000, 1, 5000));
-        assert!(summary.n >= 30 && row.trust.iter().all(|n| n.code != "not_converged"));
+        assert!(summary.n >= 30 && row.trust.iter().all(|n| n.code.name() != "not_converged"));
     }
 
     #[test]

@@ -12,7 +12,8 @@ const BACKGROUND: &str = "getComputedStyle(document.body).backgroundColor";
 const LIGHT: &str = "rgb(255, 255, 255)";
 const DARK: &str = "rgb(20, 23, 28)";
 /// Expression that describes the focused element.
-const FOCUS: &str = "(e => e.id || (e.matches('.skip') && 'skip') || e.getAttribute('role') || e.type || e.tagName)(document.activeElement)";
+const FOCUS: &str = "(e => e.id || (e.matches('.skip') && 'skip') || e.getAttribute('role') || e.type || \
+                     e.tagName)(document.activeElement)";
 
 #[test]
 fn a_page_is_drawn_and_follows_theme_and_keyboard() {
@@ -106,11 +107,13 @@ fn curves(page: &mut Browser) {
     assert_eq!(page.look("document.querySelectorAll('#curves .plot .mark').length"), 27, "nine sizes each");
     let intervals = page.look("document.querySelectorAll('#curves .plot .ci').length").as_u64().unwrap();
     assert!(intervals > 0, "intervals are drawn");
-    let wide = "Math.min(...[...document.querySelectorAll('#curves .plot .line')].map(l => l.getBoundingClientRect().width))";
+    let wide = "Math.min(...[...document.querySelectorAll('#curves .plot .line')].map(l => \
+                l.getBoundingClientRect().width))";
     assert!(page.look(wide).as_f64().unwrap() > 300.0, "curves go across their charts");
-    let inside = "[...document.querySelectorAll('#curves .plot')].every(plot => { const box = plot.getBoundingClientRect(); \
-        return [...plot.querySelectorAll('.mark, text')].every(e => { const b = e.getBoundingClientRect(); \
-        return b.left >= box.left - 1 && b.right <= box.right + 1 && b.top >= box.top - 1 && b.bottom <= box.bottom + 1; }); })";
+    let inside = "[...document.querySelectorAll('#curves .plot')].every(plot => { const box = \
+                  plot.getBoundingClientRect(); return [...plot.querySelectorAll('.mark, text')].every(e \
+                  => { const b = e.getBoundingClientRect(); return b.left >= box.left - 1 && b.right <= \
+                  box.right + 1 && b.top >= box.top - 1 && b.bottom <= box.bottom + 1; }); })";
     assert_eq!(page.look(inside), true, "nothing is cut off");
     let text = page.look("document.querySelector('#curves .plot').textContent");
     assert!(text.as_str().unwrap().contains("message size in bytes"), "{text}");
@@ -131,14 +134,17 @@ fn wait() -> bool {
 fn phone(page: &mut Browser, path: &std::path::Path) {
     page.resize(390, 844);
     page.load(path);
-    let seen = "[...document.querySelectorAll('svg.plot, svg.phone')].filter(plot => plot.getBoundingClientRect().width > 0)";
+    let seen = "[...document.querySelectorAll('svg.plot, svg.phone')].filter(plot => \
+                plot.getBoundingClientRect().width > 0)";
     let charts = page.look(&format!("{seen}.length")).as_u64().unwrap();
     assert!(charts >= 5, "three curves, a map and a histogram: {charts}");
     let whole = format!(
-        "{seen}.every(plot => {{ const box = plot.getBoundingClientRect(); return box.left >= 0 && box.right <= innerWidth; }})"
+        "{seen}.every(plot => {{ const box = plot.getBoundingClientRect(); return box.left >= 0 && \
+         box.right <= innerWidth; }})"
     );
     assert_eq!(page.look(&whole), true, "no chart is cut");
-    let labels = "[...document.querySelectorAll('#curves .phone text')].every(label => label.getBoundingClientRect().height > 8)";
+    let labels = "[...document.querySelectorAll('#curves .phone text')].every(label => \
+                  label.getBoundingClientRect().height > 8)";
     assert_eq!(page.look(labels), true, "labels are legible");
     assert_eq!(page.look("document.documentElement.scrollWidth <= innerWidth"), true, "the page fits");
     let cut =
@@ -146,11 +152,13 @@ fn phone(page: &mut Browser, path: &std::path::Path) {
     assert!(page.look(&format!("{cut}.length")).as_u64().unwrap() > 0, "tables of rows are wider");
     // A table below the screen is laid out once it is seen.
     let said = format!(
-        "(wide => {{ wide.scrollIntoView(); return getComputedStyle(wide, '::before').content.includes('Scroll sideways'); }})({cut}[0])"
+        "(wide => {{ wide.scrollIntoView(); return getComputedStyle(wide, \
+         '::before').content.includes('Scroll sideways'); }})({cut}[0])"
     );
     assert!((0..3000).any(|_| page.look(&said) == true || wait()), "a cut table says so");
     page.look("scrollTo(0, 0)");
-    let first = "document.querySelector('#answer').getBoundingClientRect().bottom < document.querySelector('svg.plot').closest('figure').getBoundingClientRect().top";
+    let first = "document.querySelector('#answer').getBoundingClientRect().bottom < \
+                 document.querySelector('svg.plot').closest('figure').getBoundingClientRect().top";
     assert_eq!(page.look(first), true, "the answer comes first");
     let near = "document.querySelector('figure').getBoundingClientRect().top < 2 * innerHeight";
     assert_eq!(page.look(near), true, "the first chart follows soon");

@@ -12,8 +12,8 @@ const WIDE: &str = "latency = '<60000ms'";
 /// Returns a file with one entry over sockets, and keys of the whole file.
 fn file(files: &Files, keys: &str, limits: &str) -> PathBuf {
     let text = format!(
-        "budget = '60s'\npause = '1ms'\n{keys}\n[defaults]\nlaunches = 2\nmax-time = '5ms'\n\n[[entry]]\nrun = 'sockets.latency'\n\
-         sizes = 8\n{limits}\n"
+        "budget = '60s'\npause = '1ms'\n{keys}\n[defaults]\nlaunches = 2\nmax-time = '5ms'\n\n[[entry]]\n\
+         run = 'sockets.latency'\nsizes = 8\n{limits}\n"
     );
     files.write("node.toml", text)
 }

@@ -344,7 +344,8 @@ fn five_lines_of_python_load_results() {
         return skipped("there is no python3");
     }
     // The standard library alone reads the format too.
-    let plain = "import json\nrows = [json.loads(line) for line in open('results.jsonl')]\nprint(sum(r['kind'] == 'case' for r in rows))";
+    let plain = "import json\nrows = [json.loads(line) for line in open('results.jsonl')]\n\
+                 print(sum(r['kind'] == 'case' for r in rows))";
     assert_eq!(python(plain).expect(0).stdout, "6\n", "4 rows, and 2 over launches");
     if python("import pandas").code != Some(0) {
         return skipped("python3 has no pandas");

@@ -391,7 +391,8 @@ fn a_closed_standard_output_does_not_end_the_run() {
     let files = Files::default();
     let (out, ombx) = (files.path("r.jsonl"), ombx_tests::mpi::ombx().display());
     let script = format!(
-        "{{ '{ombx}' run p2p.latency --sizes 1..64 --max-time 20ms --quick -o '{}'; echo \"exit $?\" >&2; }} | head -n 1",
+        "{{ '{ombx}' run p2p.latency --sizes 1..64 --max-time 20ms --quick -o '{}'; echo \"exit $?\" >&2; \
+         }} | head -n 1",
         out.display()
     );
     let job = Job::new("sh").args(["-c", &script]).env("OMBX_MPIEXEC", ombx_tests::mpi::mpiexec());

@@ -9,9 +9,10 @@ use ombx_tests::{Files, Job, missing, mpi, print_note, skipped};
 /// names begin with `typo`. Commands run on this host.
 fn remote_shell(files: &Files) -> PathBuf {
     let script = format!(
-        "#!/bin/sh\nwhile [ $# -gt 0 ]; do case $1 in -o) shift 2;; -*) shift;; *) break;; esac; done\nhost=$1; shift\n\
-         echo \"$host\" >>{}\ncase $host in typo*) echo \"ssh: Could not resolve hostname $host: Name or service not known\" >&2; \
-         exit 255;; esac\nexec sh -c \"$*\"\n",
+        "#!/bin/sh\nwhile [ $# -gt 0 ]; do case $1 in -o) shift 2;; -*) shift;; *) break;; esac; done\n\
+         host=$1; shift\necho \"$host\" >>{}\n\
+         case $host in typo*) echo \"ssh: Could not resolve hostname $host: Name or service not known\" \
+         >&2; exit 255;; esac\nexec sh -c \"$*\"\n",
         files.path("noted").display()
     );
     let path = files.write("ssh", script);

@@ -68,7 +68,8 @@ fn progress_of_all_launches_has_one_line() {
 fn a_map_of_links_fills_and_is_erased() {
     let Some(terminal) = terminal(80) else { return };
     // The first map is drawn after half a second, so that the rows must last longer on any machine.
-    let command = "ombx links -n 4 --fabric tcp --sizes 8 --min-time 300ms --max-time 500ms --no-verify --retest 0 --follow --fail-on nothing";
+    let command = "ombx links -n 4 --fabric tcp --sizes 8 --min-time 300ms --max-time 500ms --no-verify \
+                   --retest 0 --follow --fail-on nothing";
     terminal.types(&format!(" clear; {command}; echo en''ded"));
     terminal.presses(&["Enter"]);
     let screen = terminal.until("the end", |screen| screen.lines().any(|line| line == "ended"));

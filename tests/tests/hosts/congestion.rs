@@ -19,7 +19,8 @@ fn a_flow_beside_another_one_takes_twice_as_long() {
     for host in ["h1", "h2"] {
         bed.on(host, &format!("sysctl -q -p {}", settings.display()));
     }
-    let options = "run p2p.bw --under nothing,p2p.bw:64K,nothing --sizes 64K --window 32 -n 4 --max-time 1s --launches 4";
+    let options = "run p2p.bw --under nothing,p2p.bw:64K,nothing --sizes 64K --window 32 -n 4 --max-time \
+                   1s --launches 4";
     eventually(3, || {
         let done = bed.ombx_of_sleeping_ranks("h1:2,h2:2", options).run().expect(0);
         let lines = results::lines_of(&bed.out());
@@ -33,7 +34,8 @@ fn a_flow_beside_another_one_takes_twice_as_long() {
             ["impact_times", "impact_low_times", "impact_high_times", "congestors_mb_per_s"].map(figure);
         let victim = 32.0 * 65536.0 / 1e3 / ms;
         let message = format!(
-            "factor {factor:.3} ({low:.3} to {high:.3}), {victim:.2} MB/s beside {congestor:.2} on a link of {RATE} MB/s"
+            "factor {factor:.3} ({low:.3} to {high:.3}), {victim:.2} MB/s beside {congestor:.2} on a link \
+             of {RATE} MB/s"
         );
         print_note(&message);
         assert!(low <= factor && factor <= high, "{message}");

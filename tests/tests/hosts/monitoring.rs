@@ -31,8 +31,8 @@ fn expectations() -> String {
     let entries = ["h1,h2", "h1,h3"]
         .map(|hosts| format!("[[entry]]\nrun = 'sockets.latency'\nhosts = '{hosts}'\nwithin = '10%'\n"));
     format!(
-        "busy = 'never'\nbudget = '400s'\npause = '100ms'\nbaseline = 'good'\n[defaults]\nlaunches = 6\nsizes = 8\nmax-time = '60ms'\n\
-         bind = 'none'\ninterface = 'eth0'\n{}",
+        "busy = 'never'\nbudget = '400s'\npause = '100ms'\nbaseline = 'good'\n[defaults]\nlaunches = 6\n\
+         sizes = 8\nmax-time = '60ms'\nbind = 'none'\ninterface = 'eth0'\n{}",
         entries.concat()
     )
 }

@@ -21,8 +21,9 @@ const SYSTEM: &str = r#"{
     "environments": [{"name": "site", "target_systems": ["bed"]}]
 }"#;
 /// Options of ReFrame. One check at a time: the hosts share cores.
-const OPTIONS: &str = "--nocolor --system=bed --config-file=system.json --checkpath=site_checks.py --exec-policy=serial \
-    -S sizes=8 -S Osu.sizes=8:8 -S accept_invalid=yes --report-file=report.json --run";
+const OPTIONS: &str = "--nocolor --system=bed --config-file=system.json --checkpath=site_checks.py \
+                       --exec-policy=serial -S sizes=8 -S Osu.sizes=8:8 -S accept_invalid=yes \
+                       --report-file=report.json --run";
 /// Checks of a site: those that must pass, and two that must fail.
 const SITE: &str = r"
 import reframe as rfm

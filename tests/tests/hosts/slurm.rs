@@ -33,8 +33,7 @@ pub(crate) fn slurm() -> Option<Bed> {
     let root = bed.files.root().display().to_string();
     fs::create_dir(bed.files.path("state")).unwrap();
     let dirs = format!(
-        "StateSaveLocation={root}/state\nSlurmdSpoolDir={root}/spool-%n\nSlurmctldPidFile={root}/ctld.pid\nSlurmdPidFile={root}/%n.pid\n\
-         SlurmctldLogFile={root}/ctld.log\nSlurmdLogFile={root}/%n.log\n"
+        "StateSaveLocation={root}/state\nSlurmdSpoolDir={root}/spool-%n\nSlurmctldPidFile={root}/ctld.pid\nSlurmdPidFile={root}/%n.pid\nSlurmctldLogFile={root}/ctld.log\nSlurmdLogFile={root}/%n.log\n"
     );
     bed.files.write("cgroup.conf", "CgroupPlugin=cgroup/v1\n");
     let private = bed.files.path("pmix");

@@ -145,7 +145,8 @@ fn cold_buffers_are_verified() {
 #[test]
 fn cold_roots_do_not_rotate() {
     let kept = Kept::new();
-    let words = "collective.bcast --cache cold --cache-size 8K --root rotate --sizes 8 --iterations 3 -n 2 --allow-skips";
+    let words = "collective.bcast --cache cold --cache-size 8K --root rotate --sizes 8 --iterations 3 -n 2 \
+                 --allow-skips";
     let done = kept.job(words).run().expect(0);
     assert!(done.stdout.contains("not supported by roots that rotate: give --root a rank"), "{done}");
 }

@@ -24,7 +24,10 @@ fn load_of(row: &Measurement) -> &str {
 fn a_row_under_load_has_an_impact_factor() {
     let kept = Kept::new();
     let done = kept
-        .job("p2p.latency --sizes 8 --under nothing,p2p.fan_in,collective.alltoall,collective.bcast:64K,nothing -n 5 --iterations 20")
+        .job(
+            "p2p.latency --sizes 8 --under \
+              nothing,p2p.fan_in,collective.alltoall,collective.bcast:64K,nothing -n 5 --iterations 20",
+        )
         .run()
         .expect(0);
     let run = kept.run();

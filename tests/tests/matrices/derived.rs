@@ -86,11 +86,13 @@ fn accumulates_have_derived_datatypes() {
         ("rma.acc_latency rma.get_acc_latency --sync all --sizes 64,16K --iterations 3", 2 * 7 * 2 * 2),
         (&many[..], 2 * windows.split(',').count() * 2),
         (
-            "rma.acc_latency --block-length 4 --stride 12 --op sum,prod,replace --type int32,uint32 --sizes 48 --iterations 1",
+            "rma.acc_latency --block-length 4 --stride 12 --op sum,prod,replace --type int32,uint32 \
+             --sizes 48 --iterations 1",
             3 * 2 * 2,
         ),
         (
-            "rma.get_acc_latency --block-length 16 --stride 40 --op sum,replace,no_op --type double,uint64 --sizes 48 --iterations 1",
+            "rma.get_acc_latency --block-length 16 --stride 40 --op sum,replace,no_op --type double,uint64 \
+             --sizes 48 --iterations 1",
             3 * 2 * 2,
         ),
         (
@@ -115,13 +117,14 @@ fn blocks_may_be_listed() {
     let lists = ["24:4,0:8".to_owned(), format!("@{}", list.display())];
     for blocks in lists {
         let run = measured(&format!(
-            "p2p.latency p2p.bw rma.put_latency rma.acc_latency --datatype indexed --blocks {blocks} --sizes 12,120,12000 --window 4 \
-             --iterations 4 --warmup 1"
+            "p2p.latency p2p.bw rma.put_latency rma.acc_latency --datatype indexed --blocks {blocks} \
+             --sizes 12,120,12000 --window 4 --iterations 4 --warmup 1"
         ));
         assert_eq!(run.rows.len(), 4 * 3);
         assert!(run.rows.iter().all(|row| row.axes["blocks"].starts_with("2:12/28:")));
         let run = verified(&format!(
-            "p2p.exchange collective.alltoall --datatype indexed --blocks {blocks} --sizes 12,120,12000 --iterations 4 --warmup 1 -n 2"
+            "p2p.exchange collective.alltoall --datatype indexed --blocks {blocks} --sizes 12,120,12000 \
+             --iterations 4 --warmup 1 -n 2"
         ));
         assert_eq!(run.rows.len(), 2 * 3);
     }

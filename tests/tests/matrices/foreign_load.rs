@@ -89,7 +89,7 @@ fn median(row: &Measurement) -> Option<f64> {
 
 /// Returns the caution or invalid mark about a disturbance. A note says that the disturbance cannot have changed the median.
 fn doubt(row: &Measurement) -> Option<&str> {
-    row.doubts().find(|mark| OF_DISTURBANCES.contains(&&*mark.code)).map(|mark| mark.short.as_str())
+    row.doubts().find(|mark| OF_DISTURBANCES.contains(&mark.code.name())).map(|mark| mark.short.as_str())
 }
 
 /// Returns the first two CPUs of this process.

@@ -147,10 +147,13 @@ fn groups_of_processes_run_at_the_same_time() {
 fn buffers_off_the_cache_are_those_of_cold_rows() {
     let kept = Files::default();
     let out = kept.path("imb.jsonl");
-    let done = Job::ombx("imb IMB-MPI1 PingPong Sendrecv Bcast Barrier -off_cache 0.0625,64 -msglog 3:3 -iter 4 -zero_size off -n 2 -o")
-        .arg(&out)
-        .run()
-        .expect(0);
+    let done = Job::ombx(
+        "imb IMB-MPI1 PingPong Sendrecv Bcast Barrier -off_cache 0.0625,64 -msglog 3:3 \
+                          -iter 4 -zero_size off -n 2 -o",
+    )
+    .arg(&out)
+    .run()
+    .expect(0);
     assert_eq!(read(&done).len(), 3, "{done}");
     assert!(done.stdout.contains("# Benchmarking Barrier"), "{done}");
     let run = results::run_of(&out);

@@ -56,7 +56,7 @@ fn a_failure_in_a_session_ends_every_rank() {
 fn more_ranks_than_cores_give_a_notice() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let run = measured(&format!("p2p.latency --sizes 8 --iterations 20 -n {}", cores + 1));
-    assert!(run.rows[0].trust.iter().any(|n| n.code == "oversubscribed"), "{:?}", run.rows[0].trust);
+    assert!(run.rows[0].trust.iter().any(|n| n.code.name() == "oversubscribed"), "{:?}", run.rows[0].trust);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn idle_ranks_are_counted_in_a_notice() {
         assert_eq!(run.run.places.len(), ranks);
         for row in &run.rows {
             assert_eq!(row.ranks, 2, "{}", row.key);
-            let notice = row.trust.iter().find(|n| n.code == "idle_ranks").expect("a notice");
+            let notice = row.trust.iter().find(|n| n.code.name() == "idle_ranks").expect("a notice");
             assert_eq!(notice.short, format!("{} idle", ranks - 2));
         }
     }

@@ -51,7 +51,8 @@ fn a_rank_needs_at_most_10_mib_more_than_a_bare_mpi_program() {
     });
     job.wait().expect(0);
     print_note(&format!(
-        "{looks} polls: data at most {peak} kB, bare program {bare_own} kB; with code at least {least} kB, bare program {bare_all} kB"
+        "{looks} polls: data at most {peak} kB, bare program {bare_own} kB; with code at least {least} kB, \
+         bare program {bare_all} kB"
     ));
     assert!(looks > 0 && peak > bare_own && least > bare_all / 2, "{looks} polls: {peak} and {least} kB");
     assert!(peak < bare_own + MOST, "{peak} of {bare_own} kB");

@@ -43,7 +43,8 @@ fn edges_and_grids_are_verified_in_every_mode() {
 #[test]
 fn edges_of_missing_ranks_are_skipped() {
     let kept = Kept::new();
-    let words = "collective.neighbor_alltoall --topology edges --neighbours 0:1,1:7 -n 2 --iterations 2 --sizes 8 --allow-skips";
+    let words = "collective.neighbor_alltoall --topology edges --neighbours 0:1,1:7 -n 2 --iterations 2 \
+                 --sizes 8 --allow-skips";
     let done = kept.job(words).run().expect(0);
     assert!(done.stdout.contains("--neighbours 1:7: there are ranks 0 to 1 only"), "{done}");
 }

@@ -181,15 +181,17 @@ fn assert_work(row: &Measurement) {
 #[test]
 fn cold_buffers_are_verified() {
     let run = measured(
-        "rma.put_latency rma.put_bw rma.put_bibw rma.get_bw rma.acc_latency rma.acc_bw rma.get_acc_latency rma.fop_latency rma.rput_bw \
-         --cache cold --cache-size 64K --sizes 8 --window 4 --win all --iterations 1200 --warmup 3",
+        "rma.put_latency rma.put_bw rma.put_bibw rma.get_bw rma.acc_latency rma.acc_bw rma.get_acc_latency \
+         rma.fop_latency rma.rput_bw --cache cold --cache-size 64K --sizes 8 --window 4 --win all \
+         --iterations 1200 --warmup 3",
     );
     assert_eq!(run.rows.len(), 9 * WINDOWS.len());
     for row in &run.rows {
         let Some(Figure::Value(bytes)) = row.figures.get("cold_bytes") else { panic!("{}", row.key) };
         assert!(*bytes >= f64::from(128 << 10), "{}: {bytes}", row.key);
     }
-    let syncs = "rma.acc_latency rma.get_latency --cache cold --cache-size 64K --sizes 8,64K --sync all --iterations 40";
+    let syncs = "rma.acc_latency rma.get_latency --cache cold --cache-size 64K --sizes 8,64K --sync all \
+                 --iterations 40";
     assert_eq!(measured(syncs).rows.len(), 2 * SYNCS.len() * 2);
 }
 

@@ -203,7 +203,8 @@ fn every_option_of_omb() {
     }
     let count = |wanted| outcomes.iter().filter(|outcome| **outcome == wanted).count();
     let counted = format!(
-        "{} programs: {} outputs are equal, {} differ as documented, {} differ, {} are errors of OMB, {} reach the limit",
+        "{} programs: {} outputs are equal, {} differ as documented, {} differ, {} are errors of OMB, {} \
+         reach the limit",
         programs.len(),
         count(Outcome::Equal),
         count(Outcome::Documented),

@@ -123,7 +123,8 @@ fn several_windows_are_columns() {
     let options = ["-V", "-m", "4:8", "-i", "20", "-x", "2"];
     let done = Links::install().alone("osu_mbw_mr").args(options).run().expect(0);
     let lines: Vec<&str> = done.stdout.lines().skip(1).collect();
-    let titles = "#                 1           2           4           8          16          32          64         128";
+    let titles = "#                 1           2           4           8          16          32          \
+                  64         128";
     let fixed =
         [(0, "# [ pairs: 1 ] [ window size: varied ]"), (1, ""), (2, "# Uni-directional Bandwidth (MB/sec)")];
     let more =

@@ -26,7 +26,8 @@ fn every_benchmark_over_every_socket_is_verified() {
     };
     let benches = "sockets.latency sockets.bw sockets.bibw sockets.link";
     let line = format!(
-        "{benches} --transport tcp,unix,udp --ip {ip} --buffers all --pattern all --sizes 1,1000,60000 --window 4 {QUICK}"
+        "{benches} --transport tcp,unix,udp --ip {ip} --buffers all --pattern all --sizes 1,1000,60000 \
+         --window 4 {QUICK}"
     );
     let (kept, delayed) = (Kept::new(), Kept::new());
     kept.job(&line).run().expect(0).leaves_nothing();

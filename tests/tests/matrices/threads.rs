@@ -55,7 +55,7 @@ fn collectives_of_several_threads_are_verified() {
     assert!(rows.iter().all(|row| row.samples.len() == 2 && row.samples[0].batch == 1));
     // Ranks with threads are not bound.
     let is_crowded = available_parallelism().unwrap().get() < 4;
-    let is_marked = |row: &Measurement| row.trust.iter().any(|mark| mark.code == "crowded_threads");
+    let is_marked = |row: &Measurement| row.trust.iter().any(|mark| mark.code.name() == "crowded_threads");
     assert!(rows.iter().all(|row| is_marked(row) == is_crowded));
     let options = "--sizes 1K --iterations 4 --warmup 1 --launches 1";
     let work = |bench: &str| rows_of(&format!("{bench} {options}"))[0].work;
@@ -77,7 +77,8 @@ fn partners_are_near_or_far() {
 /// The lines of IMB-MT, as its source prints them: titles and cells of 13 characters, and bytes of all threads.
 #[test]
 fn imb_mt_prints_its_tables() {
-    let words = "imb IMB-MT PingPongMT UniBandMT BarrierMT ReduceMT -thread_level multiple -count 1,256 -repeat 20 -warmup 1";
+    let words = "imb IMB-MT PingPongMT UniBandMT BarrierMT ReduceMT -thread_level multiple -count 1,256 \
+                 -repeat 20 -warmup 1";
     let done = Job::ombx(words).env("OMP_NUM_THREADS", "2,4").run().expect(0);
     let tables: Vec<Vec<&str>> =
         done.stdout.split("# Benchmarking ").skip(1).map(|table| table.lines().collect()).collect();

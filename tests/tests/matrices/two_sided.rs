@@ -34,8 +34,8 @@ fn bandwidth_is_a_window_of_messages() {
 #[test]
 fn sends_have_modes() {
     let run = measured(
-        "p2p.latency p2p.bw p2p.mbw_mr p2p.multi_latency p2p.bibw --send all --receive-from all --sizes 0,8,64K --window 4 -n 2 \
-         --iterations 20 --warmup 2",
+        "p2p.latency p2p.bw p2p.mbw_mr p2p.multi_latency p2p.bibw --send all --receive-from all --sizes \
+         0,8,64K --window 4 -n 2 --iterations 20 --warmup 2",
     );
     // No ready sends in both directions.
     assert_eq!(run.rows.len(), (4 * 4 + 3) * 2 * 3);
@@ -59,7 +59,8 @@ fn messages_have_derived_datatypes() {
     let benches = "p2p.latency p2p.bw p2p.bibw p2p.mbw_mr p2p.multi_latency p2p.latency_persistent p2p.bw_persistent \
                    p2p.bibw_persistent p2p.pingping p2p.sendrecv p2p.exchange p2p.halo";
     let run = verified(&format!(
-        "{benches} --datatype all --block-length 16 --stride 40 --sizes 0,16,4K,256K --window 4 -n 2 --iterations 20 --warmup 2"
+        "{benches} --datatype all --block-length 16 --stride 40 --sizes 0,16,4K,256K --window 4 -n 2 \
+         --iterations 20 --warmup 2"
     ));
     assert_eq!(run.rows.len(), 12 * 4 * 4);
     let of = |row: &Measurement| row.axes.get("datatype").cloned().unwrap_or_default();
@@ -106,8 +107,8 @@ fn sizes_are_whole_numbers_of_blocks() {
 #[test]
 fn cold_buffers_exceed_the_cache() {
     let run = measured(
-        "p2p.latency p2p.bw p2p.multi_latency p2p.pingping --cache all --cache-size 256K --sizes 0,8,4K,1M --window 4 -n 2 --iterations 50 \
-         --warmup 2",
+        "p2p.latency p2p.bw p2p.multi_latency p2p.pingping --cache all --cache-size 256K --sizes 0,8,4K,1M \
+         --window 4 -n 2 --iterations 50 --warmup 2",
     );
     assert_eq!(run.rows.len(), 4 * 2 * 4);
     let is_cold = |row: &&Measurement| row.axes.get("cache").is_some_and(|cache| cache == "cold");
@@ -143,7 +144,8 @@ fn cold_buffers_are_not_for_ready_sends() {
 #[test]
 fn cold_buffers_that_do_not_fit_are_skipped() {
     let kept = Kept::new();
-    let words = "p2p.latency --cache cold --cache-size 64K --memory-limit 200K --sizes 8 -n 2 --iterations 9 --allow-skips";
+    let words = "p2p.latency --cache cold --cache-size 64K --memory-limit 200K --sizes 8 -n 2 --iterations \
+                 9 --allow-skips";
     let done = kept.job(words).run().expect(0);
     assert!(done.stdout.contains("--memory-limit is 204800"), "{done}");
 }

@@ -23,11 +23,13 @@ fn messages_of_every_type_arrive() {
             7,
         ),
         (
-            "rma.put_latency rma.get_bw rma.rput_latency rma.put_many_latency rma.get_many_bw rma.put_incast rma.put_passive",
+            "rma.put_latency rma.get_bw rma.rput_latency rma.put_many_latency rma.get_many_bw \
+             rma.put_incast rma.put_passive",
             7,
         ),
         (
-            "collective.bcast collective.alltoall collective.gatherv collective.ialltoallw collective.neighbor_allgather",
+            "collective.bcast collective.alltoall collective.gatherv collective.ialltoallw \
+             collective.neighbor_allgather",
             5,
         ),
     ] {
@@ -43,7 +45,8 @@ fn other_messages_have_types() {
     let run = verified(&format!("p2p.fan_in p2p.corandom {options} --sizes 64 {COUNTS}"));
     // Structures have no such cases: their members have types of their own.
     assert_eq!(run.rows.len(), 12);
-    let benches = "p2p.latency_mt p2p.pingpong_mt p2p.bw_mt p2p.bibw_mt p2p.pingping_mt p2p.sendrecv_mt p2p.exchange_mt collective.bcast_mt";
+    let benches = "p2p.latency_mt p2p.pingpong_mt p2p.bw_mt p2p.bibw_mt p2p.pingping_mt p2p.sendrecv_mt \
+                   p2p.exchange_mt collective.bcast_mt";
     let threads = verified(&format!("{benches} --type char,float-complex --sizes 48 --threads 2 {COUNTS}"));
     assert_eq!(threads.rows.len(), 16);
     let kept = Kept::new();
@@ -63,7 +66,8 @@ fn other_messages_have_types() {
 fn blocks_are_of_whole_elements() {
     for (options, rows) in [
         (
-            "p2p.latency collective.bcast rma.put_latency --datatype vector,indexed --block-length 16 --stride 24 --sizes 64 --type double",
+            "p2p.latency collective.bcast rma.put_latency --datatype vector,indexed --block-length 16 \
+             --stride 24 --sizes 64 --type double",
             6,
         ),
         (

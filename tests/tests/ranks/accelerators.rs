@@ -94,7 +94,8 @@ fn two_sided_benchmarks_use_the_memory_of_devices() {
         "",
     );
     verified(
-        "p2p.sendrecv_replace p2p.birandom p2p.corandom p2p.pingping p2p.multi_latency p2p.bibw_persistent p2p.fan_out --window 4 --memory cuda --sizes 8,4K",
+        "p2p.sendrecv_replace p2p.birandom p2p.corandom p2p.pingping p2p.multi_latency p2p.bibw_persistent \
+         p2p.fan_out --window 4 --memory cuda --sizes 8,4K",
         "",
     );
     verified("p2p.request --rate 1000 --memory cuda,cuda:host", "");
@@ -123,7 +124,8 @@ fn collective_operations_use_the_memory_of_devices() {
 #[test]
 fn one_sided_benchmarks_use_the_memory_of_devices() {
     verified(
-        "rma.put_latency rma.get_latency --memory cuda,cuda:host,host:cuda --win create,dynamic --sync flush,fence --sizes 8,4K",
+        "rma.put_latency rma.get_latency --memory cuda,cuda:host,host:cuda --win create,dynamic --sync \
+         flush,fence --sizes 8,4K",
         "",
     );
     verified(
@@ -364,7 +366,8 @@ fn links_between_devices_are_measured() {
     assert!(done.stdout.contains("semidirectional, memory cuda: "), "{done}");
     let kept = Kept::new();
     let words = format!(
-        "congestion p2p.latency --under collective.alltoall:4K --memory cuda --sizes 8 -n 4 --iterations 3 --warmup 1 -o {}",
+        "congestion p2p.latency --under collective.alltoall:4K --memory cuda --sizes 8 -n 4 --iterations 3 \
+         --warmup 1 -o {}",
         kept.out().display()
     );
     let done = stand_in::job(DIRECTORY, &words, "").run();

@@ -196,7 +196,7 @@ fn windows_counts_and_verification_are_those_of_the_entry() {
     let samples = &counted.samples[0];
     assert_eq!((samples.batch, samples.elapsed_ns.len()), (10, 3), "{}", counted.key);
     assert_eq!(unverified.check, Check::Off);
-    assert!(unverified.trust.iter().any(|mark| mark.code == "unverified"), "{:?}", unverified.trust);
+    assert!(unverified.trust.iter().any(|mark| mark.code.name() == "unverified"), "{:?}", unverified.trust);
 }
 
 /// Entries whose only row is skipped, and a part of the reason.

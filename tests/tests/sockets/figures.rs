@@ -46,8 +46,8 @@ fn assert_equal(found: f64, expected: f64, row: &Measurement) {
 #[test]
 fn rates_follow_from_bytes_and_times() {
     let kept = Kept::new();
-    let line = "sockets.bw sockets.bibw sockets.link --pattern all --direction all --streams 2 --sizes 60000 --window 4 \
-                --iterations 9 --batch 2";
+    let line = "sockets.bw sockets.bibw sockets.link --pattern all --direction all --streams 2 --sizes \
+                60000 --window 4 --iterations 9 --batch 2";
     kept.job(line).run().expect(0);
     let rows = kept.run().rows;
     assert!(rows.len() >= 5, "{}", rows.len());

@@ -137,8 +137,9 @@ fn ranks_of_another_launcher_connect_through_a_rendezvous_file() {
     let kept = Kept::new();
     let meet = kept.files.path("meet");
     let script = format!(
-        "for rank in 1 0; do PMI_RANK=$rank PMI_SIZE=2 '{}' run sockets.bw --sizes 8 {QUICK} --quick --rendezvous '{}' -o '{}' & \
-         pids=\"$pids $!\"; done; for pid in $pids; do wait $pid || exit $?; done",
+        "for rank in 1 0; do PMI_RANK=$rank PMI_SIZE=2 '{}' run sockets.bw --sizes 8 {QUICK} --quick \
+         --rendezvous '{}' -o '{}' & pids=\"$pids $!\"; done; for pid in $pids; do wait $pid || exit $?; \
+         done",
         mpi::ombx().display(),
         meet.display(),
         kept.out().display()

@@ -132,7 +132,8 @@ fn a_node_reports_while_its_run_lasts() {
 #[test]
 fn nodes_have_rows_and_a_quiet_run_prints_no_reports() {
     let files = Files::default();
-    let line = "run sockets.pipeline --nodes 2 --phases 2 --buffer-count 20 --block 64K --iterations 2 --warmup 0 --status 1ms -o";
+    let line = "run sockets.pipeline --nodes 2 --phases 2 --buffer-count 20 --block 64K --iterations 2 \
+                --warmup 0 --status 1ms -o";
     Job::ombx(line).arg(files.path("out")).run().expect(0);
     let rows = results::run_of(&files.path("out")).rows;
     let nodes: Vec<&str> = rows.iter().filter_map(|row| row.axes.get("node").map(String::as_str)).collect();
@@ -208,11 +209,14 @@ fn a_remote_shell_that_fails_is_named() {
 #[test]
 fn workers_may_be_threads_and_may_spin() {
     let files = Files::default();
-    Job::ombx("run sockets.pipeline --workers threads --spin=all --nodes 2 --phases 3 --buffer-count 9 --block 1000 --iterations 2 -o")
-        .arg(files.path("out"))
-        .run()
-        .expect(0)
-        .leaves_nothing();
+    Job::ombx(
+        "run sockets.pipeline --workers threads --spin=all --nodes 2 --phases 3 --buffer-count 9 \
+               --block 1000 --iterations 2 -o",
+    )
+    .arg(files.path("out"))
+    .run()
+    .expect(0)
+    .leaves_nothing();
     let run = results::run_of(&files.path("out"));
     assert_eq!(run.rows.len(), 2);
     for row in &run.rows {

@@ -16,7 +16,10 @@ use ombx_toolchain::{
 #[derive(clap::Parser)]
 #[command(
     bin_name = "cargo xtask cluster-bench",
-    after_help = "Examples:\n  cargo xtask cluster-bench\n  cargo xtask cluster-bench --inventory cluster.toml --hosts n01,n02 --dry-run\n  cargo xtask cluster-bench --inventory cluster.toml --launcher slurm --resume\n  cargo xtask cluster-bench --inventory cluster.toml -- --sizes 8,64K,4M"
+    after_help = "Examples:\n  cargo xtask cluster-bench\n  cargo xtask cluster-bench --inventory \
+                  cluster.toml --hosts n01,n02 --dry-run\n  cargo xtask cluster-bench --inventory \
+                  cluster.toml --launcher slurm --resume\n  cargo xtask cluster-bench --inventory \
+                  cluster.toml -- --sizes 8,64K,4M"
 )]
 struct Options {
     #[command(flatten)]

@@ -124,8 +124,10 @@ fn tables(pairs: &[Pairs], delayed: &[Delayed]) -> String {
         format!("{mpi} | {percent} | {repetitions} | {worse} | {better} | {found:+.1} | {detectable:.1}")
     });
     format!(
-        "The same build on both sides. `compare`: {RUNS_OF_SIDE} runs a side of {LAUNCHES} launches each, drawn from {RUNS} runs. `ab`: {TURNS} turns. Rows: `{PAIRED_ROWS}`, margin 5 %.\n\n{}\n\
-         A known delay on one side: a library delays each `MPI_Send` of side B by a part of the latency. Row: `{DELAYED_ROW}`, `ab`, {TURNS} turns, margin 5 %.\n\n{}",
+        "The same build on both sides. `compare`: {RUNS_OF_SIDE} runs a side of {LAUNCHES} launches each, \
+         drawn from {RUNS} runs. `ab`: {TURNS} turns. Rows: `{PAIRED_ROWS}`, margin 5 %.\n\n{}\n\
+         A known delay on one side: a library delays each `MPI_Send` of side B by a part of the latency. \
+         Row: `{DELAYED_ROW}`, `ab`, {TURNS} turns, margin 5 %.\n\n{}",
         table("MPI | command | pairs | with a case worse | with a case better | false verdicts, %", same),
         table(
             "MPI | delay % | comparisons | worse | better | median difference % | smallest detectable %",

@@ -44,7 +44,8 @@ pub(crate) fn progress(line: &Line) -> String {
 
 /// Returns a line for each model.
 pub(crate) fn table(lines: &[Line]) -> String {
-    let head = "noise | parameter | rows | samples | covered % | marked % | without a mark, covered % | covered or marked % | ";
+    let head = "noise | parameter | rows | samples | covered % | marked % | without a mark, covered % | \
+                covered or marked % | ";
     ombx_toolchain::table(head, lines.iter().map(model_row))
 }
 
@@ -67,7 +68,8 @@ fn model_row(line: &Line) -> String {
 
 /// Returns a line for each family, with the range over its models.
 pub(crate) fn families(lines: &[Line]) -> String {
-    let head = "noise | models | without a mark, of models not mostly marked: covered % | marked % | covered or marked %";
+    let head = "noise | models | without a mark, of models not mostly marked: covered % | marked % | \
+                covered or marked %";
     ombx_toolchain::table(head, lines.chunk_by(|a, b| a.model.family == b.model.family).map(family_row))
 }
 

@@ -61,7 +61,8 @@ pub(crate) fn run(stages: &[Stage], only: &str, time: Duration, seed: u64) -> bo
     }
     let [good, skipped, corrupt, other] = ended;
     println!(
-        "{number} jobs in {:.0} s: {good} ended with 0, {skipped} with 4, {corrupt} with 5, {other} with other codes; none is wrong",
+        "{number} jobs in {:.0} s: {good} ended with 0, {skipped} with 4, {corrupt} with 5, {other} with \
+         other codes; none is wrong",
         since.elapsed().as_secs_f64()
     );
     // Other programs use memory too: this is for a person. What a job leaves behind in shared memory is wrong.

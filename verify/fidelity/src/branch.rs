@@ -184,7 +184,8 @@ mod tests {
     use super::*;
 
     /// Profile of a rank that sent ten messages: 3 instructions of the library, 200 of MPI each.
-    const FILE: &str = "ob=(1) /x/branch.so\nfn=(1) MPI_Send\n0 30\ncob=(2) /lib/libmpi.so\ncfn=(2) PMPI_Send\ncalls=10 0\n0 2000\n";
+    const FILE: &str = "ob=(1) /x/branch.so\nfn=(1) MPI_Send\n0 30\ncob=(2) /lib/libmpi.so\n\
+                        cfn=(2) PMPI_Send\ncalls=10 0\n0 2000\n";
 
     #[test]
     fn instructions_are_those_of_one_send() {

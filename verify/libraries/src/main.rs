@@ -143,8 +143,8 @@ fn run(options: &Options) -> Result<ExitCode> {
     let cells = lines.iter().map(|line| format!("{} | {}", line.library, line.cells.join(" | ")));
     let reasons: String = lines.iter().map(Line::listed).collect();
     let text = format!(
-        "On {}. Rows measured / unavailable / failed, with two ranks and `--quick --sizes 8,64K`; of the other columns, trials that ended as they \
-         should, unavailable, and others.\n\n{}\n{reasons}",
+        "On {}. Rows measured / unavailable / failed, with two ranks and `--quick --sizes 8,64K`; of the \
+         other columns, trials that ended as they should, unavailable, and others.\n\n{}\n{reasons}",
         machine,
         table(&head, cells)
     );

@@ -109,7 +109,11 @@ impl Operation for SlowedPut {
     }
 }
 
-ombx_core::inventory::submit! {
-    Benchmark::new::<PatternKernel<PingPong, SlowedChannel>>("slowed.latency", "a ping-pong with one more load and branch per message")
-}
-ombx_core::inventory::submit! { bandwidth::<SlowedPut>("slowed.put_bw", "puts with one more load and branch each") }
+ombx_core::inventory::submit!(Benchmark::new::<PatternKernel<PingPong, SlowedChannel>>(
+    "slowed.latency",
+    "a ping-pong with one more load and branch per message"
+));
+ombx_core::inventory::submit!(bandwidth::<SlowedPut>(
+    "slowed.put_bw",
+    "puts with one more load and branch each"
+));

@@ -70,7 +70,8 @@ pub(crate) fn model(constants: &Constants) -> String {
     let head =
         "sweep | ranks | rows | result | kept by rank 0 | received for a round | places on rank 0 | time, h";
     format!(
-        "A row of links has {:.0} bytes in the largest simulated sweep, the first record {:.0} bytes per rank. ombx adds {} to a bare rank, and {growth}.\n\n{}",
+        "A row of links has {:.0} bytes in the largest simulated sweep, the first record {:.0} bytes per \
+         rank. ombx adds {} to a bare rank, and {growth}.\n\n{}",
         constants.row_bytes,
         constants.place_bytes,
         amount(constants.own_bytes),

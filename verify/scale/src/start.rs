@@ -124,8 +124,8 @@ impl Starts {
 
 /// Returns the section about starts: a line for each number of ranks and MPI.
 pub(crate) fn document(all: &[Starts]) -> String {
-    let head = "MPI | ranks | turns | empty program, ms | ombx run adds, ms | range | a barrier adds, ms | empty rank, MB | private | \
-                ombx adds, MB | private | ";
+    let head = "MPI | ranks | turns | empty program, ms | ombx run adds, ms | range | a barrier adds, ms | \
+                empty rank, MB | private | ombx adds, MB | private | ";
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let table = table(head, all.iter().map(Starts::line));
     format!("{}, {cpus} CPUs shared by all ranks, release build.\n\n{table}", environment::timestamp())

@@ -16,7 +16,8 @@ fn named(swept: &Swept) -> String {
 
 /// Returns the time of each sweep beside that of OMB.
 pub(crate) fn sweeps(swept: &[Swept]) -> String {
-    let head = "MPI | command | OMB | turns | OMB 6 times, s | ombx, s | ombx / OMB | 95 % interval | goal | launches | cases | at 2 % | ";
+    let head = "MPI | command | OMB | turns | OMB 6 times, s | ombx, s | ombx / OMB | 95 % interval | goal \
+                | launches | cases | at 2 % | ";
     table(head, swept.iter().map(sweep_line))
 }
 
@@ -88,8 +89,8 @@ fn phases_line(swept: &Swept, count: usize) -> String {
 
 /// Returns the time before anything is measured.
 pub(crate) fn starts(starts: &[Start]) -> String {
-    let head = "MPI | version | bare MPI program on 2 ranks, ms | fastest | `ombx list`, ms | fastest | binary, MB | stripped, MB | \
-                cold build, s";
+    let head = "MPI | version | bare MPI program on 2 ranks, ms | fastest | `ombx list`, ms | fastest | \
+                binary, MB | stripped, MB | cold build, s";
     table(head, starts.iter().map(start_line))
 }
 

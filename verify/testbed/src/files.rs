@@ -62,9 +62,10 @@ exec /usr/sbin/sshd -D -f \"$directory/$name.sshd\"
 fn sshd(bed: &Bed, name: &str, number: usize) -> String {
     let directory = bed.directory.display();
     format!(
-        "ListenAddress {SUBNET}.{number}\nHostKey \"{directory}/{name}_key\"\nAuthorizedKeysFile \"{directory}/authorized_keys\"\n\
-         PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nUsePAM no\n\
-         StrictModes no\nPidFile none\nMaxStartups 200\nMaxSessions 200\nUseDNS no\nAcceptEnv LC_* OMBX_*\n\
+        "ListenAddress {SUBNET}.{number}\nHostKey \"{directory}/{name}_key\"\n\
+         AuthorizedKeysFile \"{directory}/authorized_keys\"\nPasswordAuthentication no\n\
+         KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nUsePAM no\nStrictModes no\n\
+         PidFile none\nMaxStartups 200\nMaxSessions 200\nUseDNS no\nAcceptEnv LC_* OMBX_*\n\
          ClientAliveInterval 3\nClientAliveCountMax 2\n"
     )
 }
@@ -77,8 +78,9 @@ fn ssh(bed: &Bed, hosts: &[(usize, &String)], through: Option<&str>) -> String {
         text += &format!("Host {names}\n  HostName {SUBNET}.{number}\n  HostKeyAlias {name}\n");
     }
     text += &format!(
-        "Host *\n  User root\n  IdentityFile \"{directory}/id\"\n  IdentitiesOnly yes\n  UserKnownHostsFile \"{directory}/known_hosts\"\n  \
-         GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n  BatchMode yes\n  ConnectTimeout 5\n  ServerAliveInterval 2\n  \
+        "Host *\n  User root\n  IdentityFile \"{directory}/id\"\n  IdentitiesOnly yes\n  \
+         UserKnownHostsFile \"{directory}/known_hosts\"\n  GlobalKnownHostsFile /dev/null\n  \
+         StrictHostKeyChecking yes\n  BatchMode yes\n  ConnectTimeout 5\n  ServerAliveInterval 2\n  \
          ServerAliveCountMax 3\n  LogLevel ERROR\n"
     );
     if let Some(through) = through {

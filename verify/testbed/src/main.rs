@@ -33,7 +33,9 @@ use ombx_toolchain::{Failure, Flavour, Places, Result, Workspace, exit_code, tes
 #[derive(clap::Parser)]
 #[command(
     bin_name = "cargo xtask testbed",
-    after_help = "Examples:\n  cargo xtask testbed up --hosts 4\n  cargo xtask testbed up --hosts 4 --delay 2ms --rate 100Mbit --link h1-h3:rate=10Mbit\n  cargo xtask testbed exec h1 -- ping -c 3 h2\n  cargo xtask testbed down"
+    after_help = "Examples:\n  cargo xtask testbed up --hosts 4\n  cargo xtask testbed up --hosts 4 \
+                  --delay 2ms --rate 100Mbit --link h1-h3:rate=10Mbit\n  cargo xtask testbed exec h1 -- \
+                  ping -c 3 h2\n  cargo xtask testbed down"
 )]
 struct Options {
     /// Directory of the test bed; beds in different directories are independent [default: target/testbed]
@@ -159,7 +161,9 @@ fn up(bed: &Bed, options: &Up) -> Result<()> {
         || !options.host.is_empty();
     if emulated && !Path::new("/dev/net/tun").exists() {
         return Err(Failure::Missing(
-            "an emulated network needs TAP devices, and this kernel has no /dev/net/tun (modprobe tun); a plain bridge works without".into(),
+            "an emulated network needs TAP devices, and this kernel has no /dev/net/tun (modprobe tun); a \
+             plain bridge works without"
+                .into(),
         ));
     }
     bed.remove()?;
@@ -216,7 +220,9 @@ fn switch_of(bed: &Bed) -> Option<Pid> {
 fn still_emulated(bed: &Bed) -> Result<()> {
     if bed.file("switch.pid").exists() && switch_of(bed).is_none() {
         Err(Failure::Hosts(
-            "the process of the emulated network was killed, and its links are lost. Stop the bed: cargo xtask testbed down".into(),
+            "the process of the emulated network was killed, and its links are lost. Stop the bed: cargo \
+             xtask testbed down"
+                .into(),
         ))
     } else {
         Ok(())

@@ -28,8 +28,9 @@ impl Wire {
         };
         let (payload, frame) = FRAME;
         Some(format!(
-            "A link of {delay} ms, {rate} Mbit/s: TCP payload is {payload}/{frame} of it, {rate} / 8 * {payload} / {frame} = {:.3} MB/s; one way takes \
-             {delay} ms plus 8 * bytes of the frame / {rate} us plus the time of the hosts.",
+            "A link of {delay} ms, {rate} Mbit/s: TCP payload is {payload}/{frame} of it, {rate} / 8 * \
+             {payload} / {frame} = {:.3} MB/s; one way takes {delay} ms plus 8 * bytes of the frame / \
+             {rate} us plus the time of the hosts.",
             rate / 8.0 * payload / frame
         ))
     }
@@ -118,7 +119,10 @@ impl Shape {
         lines.dedup();
         let port = self.port.map(|rate| rate as f64 / 1e6);
         lines.extend(port.map(|rate| {
-            format!("All links of a host share {rate} Mbit/s: each frame first takes 8 * bytes of the frame / {rate} us of it.")
+            format!(
+                "All links of a host share {rate} Mbit/s: each frame first takes 8 * bytes of the \
+                     frame / {rate} us of it."
+            )
         }));
         lines
     }

@@ -95,7 +95,8 @@ impl Lateness {
 
     fn line(&self, dropped: u64) -> String {
         format!(
-            "{} frames; a wake-up takes {:.0} to {:.0} us; {} frames were more than 100 us late, the latest {:.0} us; {dropped} dropped",
+            "{} frames; a wake-up takes {:.0} to {:.0} us; {} frames were more than 100 us late, the \
+             latest {:.0} us; {dropped} dropped",
             self.frames,
             self.low as f64 / 1e3,
             self.high as f64 / 1e3,

@@ -265,9 +265,12 @@ fn is_executable(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    const MPICH_CC: &str = "case $1 in -show) echo gcc -lmpich;; -v) echo 'mpicc for MPICH version 4.0.2' >&2;; *) exit 1;; esac";
-    const OPEN_CC: &str = "case $1 in --showme:version) echo \"$0: Open MPI 4.1.4 (Language: C)\" >&2;; -show) echo gcc -lmpi;; *) exit 1;; esac";
-    const INTEL_CC: &str = "case $1 in -show) echo gcc -lmpi;; -v) echo 'mpigcc for the Intel(R) MPI Library 2021';; *) exit 1;; esac";
+    const MPICH_CC: &str = "case $1 in -show) echo gcc -lmpich;; -v) echo 'mpicc for MPICH version 4.0.2' \
+                            >&2;; *) exit 1;; esac";
+    const OPEN_CC: &str = "case $1 in --showme:version) echo \"$0: Open MPI 4.1.4 (Language: C)\" >&2;; \
+                           -show) echo gcc -lmpi;; *) exit 1;; esac";
+    const INTEL_CC: &str = "case $1 in -show) echo gcc -lmpi;; -v) echo 'mpigcc for the Intel(R) MPI \
+                            Library 2021';; *) exit 1;; esac";
     const HYDRA: &str = "echo 'HYDRA build details:'";
     const ORTE: &str = "echo 'mpiexec (OpenRTE) 4.1.4'";
 

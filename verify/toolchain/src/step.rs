@@ -230,7 +230,8 @@ mod tests {
 
     #[test]
     fn failed_tests_are_named() {
-        let script = "echo 'test a::b ... ok'; echo 'test a::c ... FAILED'; echo 'test result: FAILED. 1 passed; 1 failed'";
+        let script = "echo 'test a::b ... ok'; echo 'test a::c ... FAILED'; echo 'test result: FAILED. 1 \
+                      passed; 1 failed'";
         let step = Step::count("t", &mut shell(script));
         assert_eq!(step.failed_tests, ["a::c"]);
         assert_eq!(step.tally, Tally { passed: 1, failed: 1, skipped: 0 });

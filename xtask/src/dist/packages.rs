@@ -64,6 +64,7 @@ impl Packages<'_> {
 fn entry(release: &Release) -> String {
     let Release { version, date, .. } = release;
     format!(
-        "ombx ({version}-1) unstable; urgency=medium\n\n  * Version {version} of ombx.\n\n -- The ombx developers <ombx@localhost>  {date}\n"
+        "ombx ({version}-1) unstable; urgency=medium\n\n  * Version {version} of ombx.\n\
+         \n -- The ombx developers <ombx@localhost>  {date}\n"
     )
 }

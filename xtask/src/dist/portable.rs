@@ -160,8 +160,9 @@ fn wheel(
     let readme = fs::read_to_string(root.join("README.md")).map_err(Failure::file("README.md"))?;
     let tag = format!("py3-none-manylinux_{}_{ARCH}", C_LIBRARY.replace('.', "_"));
     let metadata = format!(
-        "Metadata-Version: 2.4\nName: ombx\nVersion: {version}\nSummary: Communication micro-benchmarks for clusters\n\
-         License-Expression: MIT OR Apache-2.0\nLicense-File: LICENSE-MIT\nLicense-File: LICENSE-APACHE\nRequires-Python: >=3.8\n\
+        "Metadata-Version: 2.4\nName: ombx\nVersion: {version}\n\
+         Summary: Communication micro-benchmarks for clusters\nLicense-Expression: MIT OR Apache-2.0\n\
+         License-File: LICENSE-MIT\nLicense-File: LICENSE-APACHE\nRequires-Python: >=3.8\n\
          Provides-Extra: pandas\nRequires-Dist: pandas; extra == \"pandas\"\n\
          Description-Content-Type: text/markdown\n\n{readme}"
     );

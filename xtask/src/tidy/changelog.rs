@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn versions_are_dated_and_descend() {
-        let good = "# Changelog\n## [Unreleased]\n### Fixed\n## [0.10.0] - 2026-12-01\n### Added\n### Fixed\n## [0.9.1] - 2026-11-30\n";
+        let good = "# Changelog\n## [Unreleased]\n### Fixed\n## [0.10.0] - 2026-12-01\n### Added\n\
+                    ### Fixed\n## [0.9.1] - 2026-11-30\n";
         assert!(lines(good).is_empty());
         assert_eq!(lines(&good.replace("0.10.0", "0.9.0")), [7]);
         assert_eq!(lines(&good.replace(" - 2026-12-01", "")), [4]);

@@ -7,7 +7,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser},
 };
 use ombx_core::{
-    benchmark::{ALL, Choice, Chosen, Heading, Parameter, Registry, Text, Values},
+    benchmark::{ALL, Choice, Chosen, Heading, Parameter, Registry, Value, Values},
     error::{Error, Result},
     order::sort_by_number,
     system::file::{read_named_on_ranks, shown_name},
@@ -99,13 +99,13 @@ pub(crate) fn chosen(registry: &Registry, matches: &ArgMatches) -> Result<Chosen
         if let Ok(Some(true)) = matches.try_get_one::<bool>(&format!("no-{name}")).map(|v| v.copied()) {
             chosen.set(name, ["off"]);
         }
-        let values: Vec<Text> = match parameter.values {
+        let values: Vec<Value> = match parameter.values {
             _ if name == HOSTS => {
                 let hosts: Option<&HostList> = matches.try_get_one(HOSTS).ok().flatten();
                 hosts.map(|HostList(hosts)| hosts.join(",").into()).into_iter().collect()
             }
             Values::Free { .. } => {
-                matches.try_get_one::<Vec<Text>>(name).ok().flatten().cloned().unwrap_or_default()
+                matches.try_get_one::<Vec<Value>>(name).ok().flatten().cloned().unwrap_or_default()
             }
             Values::Listed { .. } => match matches.try_get_many::<String>(name) {
                 Ok(Some(values)) => parameter.read(&values.cloned().collect::<Vec<_>>().join(","))?,

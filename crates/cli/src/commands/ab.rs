@@ -359,8 +359,8 @@ impl fmt::Display for TurnSchedule {
             Some(fixed) => write!(f, "{fixed} turns of both sides"),
             None => write!(
                 f,
-                "{LEAST_TURNS} to {MOST_LAUNCHES} turns of both sides, until every case is decided or {} s have passed; \
-                 the first {LEAST_TURNS} may take up to {} min",
+                "{LEAST_TURNS} to {MOST_LAUNCHES} turns of both sides, until every case is decided or {} s \
+                 have passed; the first {LEAST_TURNS} may take up to {} min",
                 self.budget.as_secs_f64(),
                 LEAST_TIME.as_secs() / 60
             ),

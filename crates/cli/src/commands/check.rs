@@ -48,7 +48,10 @@ pub(crate) struct CheckArgs {
     #[arg(long, help_heading = "Check")]
     learn: bool,
     /// Time for all measurements [default: that of the file, or 60s]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "Check")]
+    #[arg(
+        long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration,
+        help_heading = "Check"
+    )]
     budget: Option<Duration>,
     /// Niceness of the ranks on this host [default: that of the file, or 10]
     #[arg(long, value_name = "N", value_parser = values::number::<i32>(0..=MOST_NICE), help_heading = "Check")]

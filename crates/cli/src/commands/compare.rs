@@ -81,10 +81,16 @@ pub(crate) const FORMATS: [(&str, &str, Format); 4] = [
 #[derive(Debug, Args)]
 pub(crate) struct GateArgs {
     /// Differences up to this do not matter [default: 5%]
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = read_margin, conflicts_with = "fail_on", help_heading = "Comparison")]
+    #[arg(
+        long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = read_margin,
+        conflicts_with = "fail_on", help_heading = "Comparison"
+    )]
     margin: Option<f64>,
     /// Exit with 3 if a case is slower by more than this or fails on the new side only, else with 8 if a case is not shown to be slower by at most this (--undecided pass: 0). It is also the margin, for example: 5%
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = read_margin, help_heading = "Comparison")]
+    #[arg(
+        long, value_name = "PERCENT", allow_hyphen_values = true, value_parser = read_margin,
+        help_heading = "Comparison"
+    )]
     fail_on: Option<f64>,
     /// What --fail-on does about undecided cases
     #[arg(long, value_enum, default_value_t = Undecided::Fail, requires = "fail_on", help_heading = "Comparison")]

@@ -12,7 +12,7 @@ use ombx_core::{
     error::{Error, Exit, Result},
     fact::{self, HostFacts},
     order::sort_by_number,
-    result::Mark,
+    result::{Mark, MarkCode},
     system::{clock::Clock, environment::hostname, host::HostState, machine},
     team::Place,
     trust,
@@ -99,8 +99,8 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
         }
         examination
     };
-    let debug = cfg!(debug_assertions);
-    let mut standing = trust::standing(&examination.ranks, clock.facts(), debug);
+    let mut standing = Vec::from_iter(cfg!(debug_assertions).then(trust::debug_build));
+    standing.extend(trust::standing(&examination.ranks, clock.facts()));
     if examination.hosts.is_empty() {
         examination.hosts = HostFacts::grouped([(hostname(), machine::facts().clone())]);
     }
@@ -161,16 +161,18 @@ fn examine_start(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> 
     let limits = preflight::of_mpi_ranks(&args.start, ranks);
     if !limits.is_empty() {
         examination.ranks_here = ranks;
-        examination.findings.extend(limits.into_iter().map(|limit| {
-            Finding::of_mark(Mark::invalid("limits", limit, "no rank can start: raise this limit"))
-        }));
+        examination.findings.extend(
+            limits
+                .into_iter()
+                .map(|limit| Finding::of_mark(Mark::new(MarkCode::Limits, limit, "no rank can start"))),
+        );
         return examination;
     }
     examination.findings.extend(mpiexec::of_another_mpi_in_path().map(|path| {
-        Finding::of_mark(Mark::caution(
-            "path_launcher",
+        Finding::of_mark(Mark::new(
+            MarkCode::PathLauncher,
             format!("{path} belongs to another MPI"),
-            "its ranks cannot communicate with each other: let ombx run start the ranks, or give the full path of this MPI's mpiexec",
+            "its ranks cannot communicate with each other",
         ))
     }));
     match start(args, ranks, interruption) {
@@ -184,12 +186,10 @@ fn examine_start(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> 
             examination.ranks = seen.into_iter().map(|rank| rank.place).collect();
         }
         Err(e) => {
-            let code = if mpiexec::is_of_another_mpi(&e) { "wrong_launcher" } else { "launcher" };
-            examination.findings.push(Finding::of_error(Mark::invalid(
-                code,
-                "cannot start ranks",
-                e.to_string(),
-            )));
+            let is_other = mpiexec::is_of_another_mpi(&e);
+            let code = if is_other { MarkCode::WrongLauncher } else { MarkCode::Launcher };
+            let mark = Mark::with_advice(code, "cannot start ranks", e.to_string());
+            examination.findings.push(Finding::of_error(mark));
         }
     }
     let host = Place::here();
@@ -222,10 +222,10 @@ fn start(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> Result<(
 fn wrong_launcher(by: &str) -> Option<Finding> {
     let ours = mpiexec::is_of_this_mpi(by)?;
     (!ours).then(|| {
-        Finding::of_mark(Mark::invalid(
-            "wrong_launcher",
+        Finding::of_mark(Mark::new(
+            MarkCode::WrongLauncher,
             format!("{by} starts the ranks"),
-            "ombx was built with another MPI, so each process is rank 0 of 1: use the mpiexec of that MPI, or let ombx run start the ranks",
+            "ombx was built with another MPI, so each process is rank 0 of 1",
         ))
     })
 }

@@ -71,7 +71,10 @@ pub(crate) struct LinksArgs {
     #[arg(long, default_value = "mpi", value_parser = some_of(&FABRICS), help_heading = "What is measured")]
     pub(crate) fabric: Fabric,
     /// Traffic on a link
-    #[arg(long, default_value = "semidirectional", value_parser = some_of(&PATTERNS), help_heading = "What is measured")]
+    #[arg(
+        long, default_value = "semidirectional", value_parser = some_of(&PATTERNS),
+        help_heading = "What is measured"
+    )]
     pub(crate) pattern: &'static str,
     /// Message sizes: 8,1K,64K, 1..4M (doubling) or 1..4M:x4 (growing by 4); 1K = 1024
     #[arg(long, default_value = "8,1M", value_parser = unit::parse_sizes, help_heading = "What is measured")]
@@ -80,13 +83,19 @@ pub(crate) struct LinksArgs {
     #[arg(long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "What is measured")]
     pub(crate) window: Option<u32>,
     /// Memory of the buffers of messages, such as cuda, or of sender and receiver apart, such as host:cuda; as in ombx run
-    #[arg(long, value_name = "PLACE[:PLACE]", default_value = "host", value_parser = BufferMemory::parse, help_heading = "What is measured")]
+    #[arg(
+        long, value_name = "PLACE[:PLACE]", default_value = "host", value_parser = BufferMemory::parse,
+        help_heading = "What is measured"
+    )]
     pub(crate) memory: BufferMemory,
     /// Copy messages through memory of the host inside the timed region
     #[arg(long, help_heading = "What is measured")]
     pub(crate) staged: bool,
     /// Device of --memory on every host [default: number of the rank on its host, modulo the devices]
-    #[arg(long, value_name = "NUMBER", value_parser = values::number::<u32>(0..=255), help_heading = "What is measured")]
+    #[arg(
+        long, value_name = "NUMBER", value_parser = values::number::<u32>(0..=255),
+        help_heading = "What is measured"
+    )]
     pub(crate) device: Option<u32>,
     /// Measure one pair at a time while all other ranks sleep
     #[arg(long, conflicts_with_all = ["bisection", "halves"], help_heading = "What is measured")]
@@ -98,16 +107,25 @@ pub(crate) struct LinksArgs {
     #[arg(long, help_heading = "What is measured")]
     pub(crate) halves: bool,
     /// Measure only K of the rounds, in which each rank has K partners: a sample of the pairs, for example: --rounds 20
-    #[arg(long, value_name = "K", conflicts_with = "bisection", value_parser = values::number::<u32>(1..=u32::MAX), help_heading = "What is measured")]
+    #[arg(
+        long, value_name = "K", conflicts_with = "bisection",
+        value_parser = values::number::<u32>(1..=u32::MAX), help_heading = "What is measured"
+    )]
     pub(crate) rounds: Option<u32>,
     /// Run an MPI_Alltoall of each size before the sweep, so that every connection is established
     #[arg(long, help_heading = "What is measured")]
     pub(crate) all_to_all: bool,
     /// Permute the order of pairs with this seed, for example: --randomize 7
-    #[arg(long, value_name = "SEED", value_parser = values::number::<u64>(0..=u64::MAX), help_heading = "What is measured")]
+    #[arg(
+        long, value_name = "SEED", value_parser = values::number::<u64>(0..=u64::MAX),
+        help_heading = "What is measured"
+    )]
     pub(crate) randomize: Option<u64>,
     /// Number of slowest links per size to measure again alone, in addition to those that stand out; 0: no link at all
-    #[arg(long, value_name = "K", default_value_t = 4, value_parser = values::number::<u32>(0..=u32::MAX), help_heading = "What is measured")]
+    #[arg(
+        long, value_name = "K", default_value_t = 4, value_parser = values::number::<u32>(0..=u32::MAX),
+        help_heading = "What is measured"
+    )]
     pub(crate) retest: u32,
     /// Limit that every link must keep, for example: --expect 'latency<2us' (smallest size) --expect 'bw>11GB/s' (largest size);
     /// can be repeated
@@ -137,10 +155,16 @@ pub(crate) struct LinksArgs {
     pub(crate) no_verify: bool,
 
     /// Start the ranks this many times, each time with other pairs at the same time; each link has the median of its launches
-    #[arg(long, value_name = "L", default_value_t = 1, value_parser = values::number::<u32>(1..=1000), help_heading = "How long")]
+    #[arg(
+        long, value_name = "L", default_value_t = 1, value_parser = values::number::<u32>(1..=1000),
+        help_heading = "How long"
+    )]
     pub(crate) launches: u32,
     /// Minimum time for measuring one row in a launch, in addition to --iterations or --precision, for example: --min-time 50ms
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with = "batch", help_heading = "How long")]
+    #[arg(
+        long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration,
+        conflicts_with = "batch", help_heading = "How long"
+    )]
     pub(crate) min_time: Option<Duration>,
     #[command(flatten)]
     pub(crate) effort: EffortArgs,
@@ -324,7 +348,8 @@ fn check_expectations(args: &LinksArgs) -> Result<()> {
     for expectation in &args.expect {
         if expectation.is_latency() && args.pattern == UNIDIRECTIONAL {
             return Err(Error::usage(format!(
-                "--expect '{expectation}': the unidirectional pattern measures no latency: leave out --pattern, or expect a bandwidth"
+                "--expect '{expectation}': the unidirectional pattern measures no latency: leave out \
+                 --pattern, or expect a bandwidth"
             )));
         }
         if !expectation.is_latency() && args.sizes.iter().all(|bytes| bytes.0 == 0) {

@@ -79,7 +79,8 @@ pub(crate) fn model(parser: &clap::Command, args: &ModelArgs) -> Result<u8> {
     } else {
         if !args.run.is_empty() || args.out.out.is_some() {
             return Err(Error::usage(
-                "-o and options of ombx run are for a measurement: leave out the result files, or leave out -o and what follows --",
+                "-o and options of ombx run are for a measurement: leave out the result files, or leave \
+                 out -o and what follows --",
             ));
         }
         let mut known = KnownRuns::default();
@@ -93,7 +94,8 @@ pub(crate) fn model(parser: &clap::Command, args: &ModelArgs) -> Result<u8> {
     let models = model::models(&cases);
     if models.is_empty() {
         return Err(Error::usage(
-            "a model needs measured rows of p2p.latency or sockets.latency: run ombx run p2p.latency p2p.bw -o FILE, then ombx model FILE",
+            "a model needs measured rows of p2p.latency or sockets.latency: run ombx run p2p.latency \
+             p2p.bw -o FILE, then ombx model FILE",
         ));
     }
     let mut rows = Publishable::default();

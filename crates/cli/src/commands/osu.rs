@@ -108,8 +108,9 @@ fn graphs(args: &OsuArgs, program: &Program) -> Result<Option<GraphRequest>> {
 }
 
 /// Options of OMB that no program of ombx has, and where they are said.
-const NOTES: &str = "Not supported: -a and -r (computing on devices), a directory after -c (wrong data is reported on standard error). \
-                     More: ombx help exit-codes, ombx run BENCHMARK --help (the same benchmark with intervals and marks)";
+const NOTES: &str = "Not supported: -a and -r (computing on devices), a directory after -c (wrong data is \
+                     reported on standard error). More: ombx help exit-codes, ombx run BENCHMARK --help \
+                     (the same benchmark with intervals and marks)";
 
 /// Returns the help of a program, or of `ombx osu` with the options of all programs.
 fn help(parser: &clap::Command, program: Option<&Program>) -> Result<String> {
@@ -117,8 +118,9 @@ fn help(parser: &clap::Command, program: Option<&Program>) -> Result<String> {
     let page = Page::of_stdout();
     let Some(program) = program else {
         let usage = "ombx osu PROGRAM [OPTIONS] [H|D|MD|MH]..";
-        let about = "Replace an OSU benchmark: same name, options, output\nIt starts the ranks, if no launcher has. ombx osu lists the programs, ombx osu PROGRAM --help \
-                     has the options of one.";
+        let about = "Replace an OSU benchmark: same name, options, output\nIt starts the ranks, if no \
+                     launcher has. ombx osu lists the programs, ombx osu PROGRAM --help has the options of \
+                     one.";
         if !argv::asks_for_all_options() {
             return Ok(page.replacing(about, usage, osu));
         }
@@ -233,8 +235,8 @@ impl Program {
         };
         (is_refused && !STARTUP.contains(&name)).then(|| {
             format!(
-                "This test requires {needed}, but {name} has {ranks}: start it with mpiexec -n 2. If you did, use the mpiexec of \
-                 the MPI of this ombx, or its PMI with srun --mpi"
+                "This test requires {needed}, but {name} has {ranks}: start it with mpiexec -n 2. If you \
+                 did, use the mpiexec of the MPI of this ombx, or its PMI with srun --mpi"
             )
         })
     }

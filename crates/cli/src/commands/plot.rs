@@ -165,7 +165,7 @@ fn read(args: &PlotArgs) -> Result<(Groups, Vec<RunWithRows>)> {
         };
         known.each(records(path)?, path, |record| sorter.take(record, &mut pass))?;
         sorter.end(pass)?;
-        sweeps.extend(links.end(false).runs);
+        sweeps.extend(links.end().runs);
     }
     let mut groups = Vec::new();
     for (label, store) in stores {

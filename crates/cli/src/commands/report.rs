@@ -66,8 +66,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     }
     let store = SampleStore::at_most(MAX_SAMPLES).of_first_benchmarks(MAX_BENCHMARKS);
     let open = if dated.is_some() { found_records } else { records };
-    let (mut files, base, of_base) = read(inputs, open, !args.against.is_empty(), store)?;
-    let (against, new, of_new) = read(&args.against, records, true, of_base.beside())?;
+    let compare =
+        if args.against.is_empty() { |_: &mut SideResults, _: &Record| {} } else { SideResults::record };
+    let (mut files, base, of_base) = read(inputs, open, compare, store)?;
+    let (against, new, of_new) = read(&args.against, records, compare, of_base.beside())?;
     let benchmarks = of_base.benchmarks().chain(of_new.benchmarks()).collect::<BTreeSet<_>>().len();
     let [base_label, new_label] = args.names.clone().map_or([None, None], |names| names.map(Some));
     let (base, new) = (base.labelled(base_label), new.labelled(new_label));
@@ -137,7 +139,8 @@ impl Dated {
         let name = directory.display().to_string();
         if more > 0 {
             stderr_line!(
-                "ombx: the page has the rows of the {MOST_FILES} newest files of {}, and {more} files in its history only",
+                "ombx: the page has the rows of the {MOST_FILES} newest files of {}, and {more} files in \
+                 its history only",
                 stderr::printable(&name)
             );
         }
@@ -168,7 +171,7 @@ const MAX_SAMPLES: usize = 4096;
 fn read(
     paths: &[PathBuf],
     open: fn(&Path) -> Result<FileRecords>,
-    is_compared: bool,
+    compare: fn(&mut SideResults, &Record),
     mut samples: SampleStore,
 ) -> Result<(Files, SideResults, SampleStore)> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
@@ -187,14 +190,12 @@ fn read(
             Ok(())
         };
         let cut_off = known.each(open(path)?, path, |record| {
-            if is_compared {
-                results.record(&record);
-            }
+            compare(&mut results, &record);
             sorter.take(record, &mut pass)
         })?;
         sorter.end(pass)?;
         results.end();
-        files.push((name, before..cases.groups().len(), sweeps.end(cut_off)));
+        files.push((name, before..cases.groups().len(), ResultFile { cut_off, ..sweeps.end() }));
     }
     let combined = files.into_iter().filter_map(|(name, groups, mut file)| {
         let setups = &cases.groups()[groups];

@@ -217,7 +217,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "LOAD", value_delimiter = ',', help_heading = "What is measured")]
     pub(crate) under: Vec<Under>,
     /// Iterations to verify, outside the timed region: some, or as many as are timed
-    #[arg(long, value_name = "sampled|full", default_value = "sampled", value_parser = Verify::parse, help_heading = "What is measured")]
+    #[arg(
+        long, value_name = "sampled|full", default_value = "sampled", value_parser = Verify::parse,
+        help_heading = "What is measured"
+    )]
     pub(crate) verify: Verify,
     /// Do not verify payloads
     #[arg(long, conflicts_with = "verify", help_heading = "What is measured")]
@@ -232,10 +235,16 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) launches: LaunchesArgs,
     /// Measure each row for this time in each launch, whatever its precision, as iperf3 -t, for example: --quick --duration 10s
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with_all = ["iterations", "max_time"], help_heading = "How long")]
+    #[arg(
+        long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration,
+        conflicts_with_all = ["iterations", "max_time"], help_heading = "How long"
+    )]
     pub(crate) duration: Option<Duration>,
     /// Print the figure of the running row after each such time of sampling, as iperf3 -i, but not with --rate: on standard error, with --format jsonl on standard output
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, conflicts_with = "quiet", help_heading = "Output")]
+    #[arg(
+        long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration,
+        conflicts_with = "quiet", help_heading = "Output"
+    )]
     pub(crate) interval: Option<Duration>,
     /// Earlier runs, from which the interval of the next run comes: a result file or a directory of them [default: the 20 newest files in the
     /// directory of -o]
@@ -376,7 +385,8 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
     let others = args.start.hostfile.is_some() || !args.start.hosts().iter().all(|host| is_here(host));
     if chosen.names().any(|name| name == "remote-shell") && !others {
         return Err(Error::usage(
-            "--remote-shell starts nodes on other hosts, but all nodes are on this one: name other hosts with --hosts, or leave out --remote-shell",
+            "--remote-shell starts nodes on other hosts, but all nodes are on this one: name other hosts \
+             with --hosts, or leave out --remote-shell",
         ));
     }
     if let Some(ranks) = args.start.ranks {
@@ -444,7 +454,8 @@ fn check_interval(choices: &[Choice], plan: &Plan) -> Result<()> {
     let has_schedule = |choice: &Choice| choice.bench.parameter(Rate::PARAMETER.name).is_some();
     match choices.first().filter(|_| plan.interval.is_some() && choices.iter().all(has_schedule)) {
         Some(choice) => Err(Error::usage(format!(
-            "--interval: {} sends at scheduled times, and its figures are known when all have passed: leave out --interval",
+            "--interval: {} sends at scheduled times, and its figures are known when all have passed: \
+             leave out --interval",
             choice.bench.name
         ))),
         None => Ok(()),

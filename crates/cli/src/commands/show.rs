@@ -422,9 +422,9 @@ fn show_provenance(files: &[PathBuf]) -> Result<u8> {
             }
             Ok(())
         };
-        let cut_off = known.each(records(path)?, path, |record| sorter.take(record, &mut pass))?;
+        known.each(records(path)?, path, |record| sorter.take(record, &mut pass))?;
         sorter.end(pass)?;
-        links.extend(sweeps.end(cut_off).runs);
+        links.extend(sweeps.end().runs);
     }
     let results: Vec<RunWithRows> = cases.groups().iter().map(RunWithRows::from).chain(links).collect();
     if results.is_empty() {

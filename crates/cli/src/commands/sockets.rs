@@ -121,7 +121,8 @@ fn greeting(args: &SocketsArgs, port: u16, how: &str) -> String {
     let at = args.bind.map_or_else(|| "every address".to_owned(), |address| address.to_string());
     let of_port = if port == PORT && !host.starts_with('[') { String::new() } else { format!(":{port}") };
     format!(
-        "ombx sockets serve: {} listens on {at}, port {port}\non the other host: ombx run 'sockets.*' --connect {host}{of_port} {how}\n",
+        "ombx sockets serve: {} listens on {at}, port {port}\n\
+         on the other host: ombx run 'sockets.*' --connect {host}{of_port} {how}\n",
         hostname()
     )
 }
@@ -296,8 +297,8 @@ mod rank_tests {
     fn a_rank_gets_what_it_measures_and_no_files_or_programs() {
         let role = role(Medium::Sockets);
         let line = format!(
-            "ombx run {role} sockets.bw sockets.latency --connect n02 --token-file t -o r.jsonl --format csv --sizes 8,64K \
-             --transport tcp,udp --socket-buffer 4M --no-verify -v"
+            "ombx run {role} sockets.bw sockets.latency --connect n02 --token-file t -o r.jsonl --format \
+             csv --sizes 8,64K --transport tcp,udp --socket-buffer 4M --no-verify -v"
         );
         let sent = rank_line(&line).unwrap();
         for part in [

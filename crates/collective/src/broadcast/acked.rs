@@ -22,7 +22,7 @@ use ombx_core::{
         timed_loop::{Turns, answered_in_turn, in_turn},
     },
     pacing::mesh::Mesh,
-    result::{Measurement, RoundTrips},
+    result::{MarkCode, Measurement, RoundTrips},
     stats::Summary,
     system::clock::{Clock, Facts},
     trust,
@@ -279,8 +279,8 @@ pub(super) fn add_ack_figures(row: &mut Measurement, least: u64) {
         return;
     }
     let why = format!(
-        "not resolved: {:.3} us with the acknowledgement minus {part} round trips of {:.3} us is {:.3} us, with a 95 % interval \
-         from {:.3} to {:.3} and a minimum of {:.3}",
+        "not resolved: {:.3} us with the acknowledgement minus {part} round trips of {:.3} us is {:.3} us, \
+         with a 95 % interval from {:.3} to {:.3} and a minimum of {:.3}",
         t.median / 1e3,
         rtt.median / 1e3,
         summary.median / 1e3,
@@ -291,7 +291,7 @@ pub(super) fn add_ack_figures(row: &mut Measurement, least: u64) {
     row.figures.insert("corrected_us".into(), Figure::Unresolved(why));
     row.summary = None;
     // This mark is about the removed time.
-    row.trust.retain(|mark| mark.code != "not_converged");
+    row.trust.retain(|mark| mark.code != MarkCode::NotConverged);
 }
 
 /// Returns the sample variance.
@@ -302,7 +302,7 @@ fn variance(values: &[f64]) -> f64 {
 }
 
 /// Marks that follow from the samples alone.
-const OF_SAMPLES: [&str; 3] = ["no_interval", "autocorrelated", "bimodal"];
+const OF_SAMPLES: [MarkCode; 3] = [MarkCode::NoInterval, MarkCode::Autocorrelated, MarkCode::Bimodal];
 
 /// The slowest acker so far. The first half of its samples chose it, the second half is reported: the maximum of many noisy
 /// medians is higher than the median of any of them.
@@ -344,7 +344,7 @@ fn part(row: &Measurement, of: impl Fn(&[u64]) -> &[u64], least: u64, clock: Fac
     if let Some(summary) = &mut part.summary {
         Measurement::take_percentiles(summary, [&part.samples, &part.tail], legs, clock);
     }
-    part.trust.retain(|mark| !OF_SAMPLES.contains(&mark.code.as_str()));
+    part.trust.retain(|mark| !OF_SAMPLES.contains(&mark.code));
     part.trust.extend(part.summary.iter().flat_map(trust::of_samples));
     add_ack_figures(&mut part, least);
     part
@@ -409,6 +409,6 @@ mod slowest_tests {
         assert_eq!(row.summary, Some(expected));
         assert_eq!(row.figures["round_trip_us"], Figure::Value(2.0));
         let few = part(&all, |samples| &samples[..5], 1, CLOCK);
-        assert!(few.trust.iter().any(|mark| mark.code == "no_interval"), "{:?}", few.trust);
+        assert!(few.trust.iter().any(|mark| mark.code == MarkCode::NoInterval), "{:?}", few.trust);
     }
 }

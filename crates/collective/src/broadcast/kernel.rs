@@ -99,7 +99,8 @@ pub struct SingleBroadcast<B, const ROTATES: bool = false> {
 impl<B: Broadcast, const ROTATES: bool> Kernel for SingleBroadcast<B, ROTATES> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "one broadcast after the ranks were synchronised; with a window, from the first rank's start to the last rank's end",
+        timed: "one broadcast after the ranks were synchronised; with a window, from the first rank's \
+                start to the last rank's end",
         untimed: "synchronising the ranks; buffers, filling and checking them",
         like: "ReproMPI's broadcast; with a barrier, osu_bcast",
     };
@@ -154,7 +155,8 @@ pub struct BackToBack<B> {
 impl<B: Broadcast> Kernel for BackToBack<B> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "broadcasts back to back, each from the next root, without synchronisation; the figure is the time per broadcast",
+        timed: "broadcasts back to back, each from the next root, without synchronisation; the figure is \
+                the time per broadcast",
         untimed: "buffers, filling and checking them",
         like: "goptest's BroadcastRound; broadcasts overlap, so the figure is too low",
     };

@@ -9,7 +9,7 @@ use ombx_core::{
         Aggregation, Benchmark, Figure, Kernel, Layout, Method, Metric, ParameterValue, Root, payload::Check,
     },
     measure::plan::{Effort, Plan},
-    result::{Measurement, Outcome},
+    result::{MarkCode, Measurement, Outcome},
     unit::{Rank, parse_sizes},
 };
 use ombx_testkit::{SimMesh, measure};
@@ -168,7 +168,7 @@ fn broadcasts_back_to_back_take_less_than_one_broadcast() {
     }
     // Two ranks that send to each other in turn cannot overlap.
     let rows = measure(2, &ROUND, &plan("1")).unwrap().rows;
-    assert!(rows[0].trust.iter().all(|n| n.code != "below_one_way"), "{:?}", rows[0].trust);
+    assert!(rows[0].trust.iter().all(|n| n.code != MarkCode::BelowOneWay), "{:?}", rows[0].trust);
 }
 
 #[test]

@@ -55,7 +55,8 @@ pub fn block_bytes(case: &Case, _: &Plan) -> u64 {
 pub fn check(case: &Case, plan: &Plan) -> std::result::Result<(), String> {
     let element = reduction::message_type(case);
     if case.get::<Datatype>() == Datatype::Struct && element != ElementType::Byte {
-        return Err("--datatype struct: its members have types of their own; leave out --type, or choose --datatype vector or indexed"
+        return Err("--datatype struct: its members have types of their own; leave out --type, or choose \
+                    --datatype vector or indexed"
             .to_owned());
     }
     check_blocks(case, plan, element)
@@ -72,7 +73,8 @@ pub fn check_blocks(case: &Case, plan: &Plan, element: ElementType) -> std::resu
         let has_blocks = [&BLOCK_LENGTH, &STRIDE, &BLOCKS].iter().any(|parameter| plan.chosen.has(parameter));
         let only_bytes = plan.chosen.texts(Datatype::PARAMETER).iter().all(|text| **text == *datatype.name());
         return if has_blocks && only_bytes {
-            Err("--block-length, --stride and --blocks are for messages of derived datatypes: add --datatype vector, indexed or struct"
+            Err("--block-length, --stride and --blocks are for messages of derived datatypes: add \
+                 --datatype vector, indexed or struct"
                 .to_owned())
         } else {
             Ok(())
@@ -81,13 +83,14 @@ pub fn check_blocks(case: &Case, plan: &Plan, element: ElementType) -> std::resu
     let length = blocks.length;
     if datatype == Datatype::Indexed && width > MOST_ALIGNED && blocks.list.is_none() {
         return Err(format!(
-            "--datatype indexed: its blocks are multiples of at most {MOST_ALIGNED} bytes, an element of --type {name} has {width}; choose \
-             --datatype vector"
+            "--datatype indexed: its blocks are multiples of at most {MOST_ALIGNED} bytes, an element of \
+             --type {name} has {width}; choose --datatype vector"
         ));
     }
     if datatype != Datatype::Struct && !blocks.divided().is_multiple_of(width) {
         return Err(format!(
-            "blocks {blocks}: they are no whole elements of --type {name}; choose multiples of {width} bytes for lengths and distances"
+            "blocks {blocks}: they are no whole elements of --type {name}; choose multiples of {width} \
+             bytes for lengths and distances"
         ));
     }
     if plan.chosen.has(&BLOCKS) && !plan.chosen.includes(Datatype::Indexed) {
@@ -103,7 +106,8 @@ pub fn check_blocks(case: &Case, plan: &Plan, element: ElementType) -> std::resu
     }
     match plan.sizes.iter().flatten().find(|size| **size > MOST_PAYLOAD) {
         Some(size) => Err(format!(
-            "--sizes {size}: messages of a derived datatype have less than 2 GiB; choose smaller --sizes, or --datatype contiguous"
+            "--sizes {size}: messages of a derived datatype have less than 2 GiB; choose smaller --sizes, \
+             or --datatype contiguous"
         )),
         None => Ok(()),
     }

@@ -30,7 +30,9 @@ pub const LETTERS: &str =
 /// #     fn open(_: &Context<'_>, _: &Case) -> Result<Self> { Ok(Nothing) }
 /// #     fn active(&mut self) -> Result<()> { Ok(()) }
 /// # }
-/// ombx_core::inventory::submit! { Benchmark::new::<Nothing>("acme.nothing", "what an empty iteration costs").sizes("0") }
+/// ombx_core::inventory::submit!(
+///     Benchmark::new::<Nothing>("acme.nothing", "what an empty iteration costs").sizes("0")
+/// );
 /// # fn main() {}
 /// ```
 pub struct Benchmark {

@@ -1,9 +1,7 @@
 //! Groups of ranks that run the same collective operation at the same time.
 
-use std::sync::{Mutex, PoisonError};
-
 use crate::{
-    benchmark::{Heading, Named, Parameter, ParameterValue, Reader, if_chosen},
+    benchmark::{Heading, Named, Parameter, ParameterValue, Reader, Value, if_chosen},
     codec::mixed,
     error::{Error, Result},
     team::Team,
@@ -46,7 +44,8 @@ impl Groups {
             Ok(())
         } else {
             Err(Error::unsupported(format!(
-                "{count} groups need {least} ranks or a larger multiple of {count}, has {ranks}; start it with -n {least}"
+                "{count} groups need {least} ranks or a larger multiple of {count}, has {ranks}; start it \
+                 with -n {least}"
             )))
         }
     }
@@ -71,7 +70,8 @@ impl ParameterValue for Groups {
     const PARAMETER: &'static Parameter = &Parameter::one_of::<Groups>(
         "groups",
         "G",
-        "Groups of consecutive ranks that run the same collective operation at the same time, with at least 2 ranks each [default: 1]",
+        "Groups of consecutive ranks that run the same collective operation at the same time, with at \
+         least 2 ranks each [default: 1]",
     )
     .named(Named::AfterSize(if_chosen::<Groups>))
     .under(Heading::General)
@@ -82,7 +82,7 @@ impl ParameterValue for Groups {
         digits(text).and_then(Groups::new).ok_or_else(|| Error::usage("not a number of groups from 1"))
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         self.0.to_string()
     }
 }
@@ -152,7 +152,7 @@ impl ParameterValue for RankMatrix {
         }
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         format!("{}x{}", self.rows, self.columns)
     }
 }
@@ -182,33 +182,6 @@ fn pair(option: &str, part: &str) -> Result<(u64, u64)> {
     })
 }
 
-/// What lists of this process describe, by their text. A job has few lists, which all its rows share.
-pub(super) struct KnownLists<T: ?Sized + 'static>(Mutex<Vec<(String, &'static T)>>);
-
-impl<T: ?Sized> KnownLists<T> {
-    pub(super) const fn new() -> KnownLists<T> {
-        KnownLists(Mutex::new(Vec::new()))
-    }
-
-    /// Returns what a text describes, which `parse` reads if it is new. It lives as long as the process.
-    ///
-    /// # Errors
-    /// Those of `parse`.
-    pub(super) fn get_or_parse(
-        &self,
-        text: &str,
-        parse: impl FnOnce(&str) -> Result<Box<T>>,
-    ) -> Result<&'static T> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, list)) = known.iter().find(|(of, _)| of == text) {
-            return Ok(list);
-        }
-        let list: &'static T = Box::leak(parse(text)?);
-        known.push((text.to_owned(), list));
-        Ok(list)
-    }
-}
-
 /// Returns a number that differs between most lists of numbers.
 pub(super) fn code(numbers: impl Iterator<Item = u64>) -> u16 {
     numbers.fold(1, mixed) as u16
@@ -225,8 +198,9 @@ impl ParameterValue for Depth {
     const PARAMETER: &'static Parameter = &Parameter::read_by(
         "window",
         "NUMBERS",
-        "Operations in flight in bandwidth benchmarks, each number with rows of its own: 64, 1,4,16 (list), 1..64 (doubling)",
-        Reader::List(|text| Ok(parse_depths(text)?.iter().map(ToString::to_string).collect())),
+        "Operations in flight in bandwidth benchmarks, each number with rows of its own: 64, 1,4,16 \
+         (list), 1..64 (doubling)",
+        Reader::List(|text| Ok(parse_depths(text)?.into_iter().map(Depth).map(Value::new).collect())),
     )
     .usually("64")
     .under(Heading::General);
@@ -240,7 +214,7 @@ impl ParameterValue for Depth {
         }
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         self.0.to_string()
     }
 }

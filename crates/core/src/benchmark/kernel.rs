@@ -113,8 +113,9 @@ macro_rules! forwards {
 pub static MEMORY_LIMIT: Parameter = Parameter::read_by(
     "memory-limit",
     "BYTES",
-    "Maximum memory for the buffers of a rank; rows that need more are skipped, for example: 512M [default: the host's free memory]",
-    Reader::List(|text| Ok(vec![parse_memory(text)?.0.to_string()])),
+    "Maximum memory for the buffers of a rank; rows that need more are skipped, for example: 512M \
+     [default: the host's free memory]",
+    Reader::List(|text| Ok(vec![parse_memory(text)?.0.to_string().into()])),
 )
 .under(Heading::General)
 .kept_as("memory_limit");

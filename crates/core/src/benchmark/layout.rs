@@ -94,7 +94,8 @@ impl ParameterValue for PairCount {
     const PARAMETER: &'static Parameter = &Parameter::one_of::<PairCount>(
         "pairs",
         "PAIRS",
-        "Pairs of ranks that communicate at the same time, in benchmarks of pairs [default: as many as the ranks allow]",
+        "Pairs of ranks that communicate at the same time, in benchmarks of pairs [default: as many as the \
+         ranks allow]",
     )
     .under(Heading::General);
     const DEFAULT: PairCount = PairCount(1);
@@ -104,7 +105,7 @@ impl ParameterValue for PairCount {
         pairs.ok_or_else(|| Error::usage(format!("not a number from 1 to {}", u32::MAX)))
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         self.0.to_string()
     }
 }

@@ -95,9 +95,11 @@ impl ParameterValue for BufferMemory {
     const PARAMETER: &'static Parameter = &Parameter::list_of::<BufferMemory>(
         "memory",
         "PLACE[:PLACE]",
-        "Memory of the buffers of messages, such as cuda on a GPU or host:cuda; it is host, cuda (cuMemAlloc), cuda-managed (prefetched to the device), cuda-managed-host (to the host), \
-         cuda-pinned (host memory that the driver has pinned), and the same with rocm. A colon separates sender and receiver (one-sided: origin \
-         and target), and a comma separates values, each with rows of its own: --memory cuda,cuda:host",
+        "Memory of the buffers of messages, such as cuda on a GPU or host:cuda; it is host, cuda \
+         (cuMemAlloc), cuda-managed (prefetched to the device), cuda-managed-host (to the host), \
+         cuda-pinned (host memory that the driver has pinned), and the same with rocm. A colon separates \
+         sender and receiver (one-sided: origin and target), and a comma separates values, each with rows \
+         of its own: --memory cuda,cuda:host",
     )
     .usually("host")
     .named(Named::IfChosen)
@@ -116,7 +118,7 @@ impl ParameterValue for BufferMemory {
         }
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         let [sender, receiver] = self.places().map(Place::name);
         if sender == receiver { sender.to_owned() } else { format!("{sender}:{receiver}") }
     }
@@ -139,8 +141,8 @@ pub const MEMORY: [&Parameter; 2] = [BufferMemory::PARAMETER, Staged::PARAMETER]
 pub static DEVICE: Parameter = Parameter::free(
     "device",
     "NUMBER",
-    "Device of --memory on every host, among those that a rank sees, for example: --device 1 [default: number of the rank on its host, modulo \
-     the devices]",
+    "Device of --memory on every host, among those that a rank sees, for example: --device 1 [default: \
+     number of the rank on its host, modulo the devices]",
     |text| match digits::<u8>(text) {
         Some(_) => Ok(()),
         None => Err(Error::usage("not a number from 0 to 255")),

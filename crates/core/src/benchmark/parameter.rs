@@ -3,15 +3,91 @@
 //! A parameter is declared once, beside the code that uses it, and listed in the entries of the benchmarks that have it. The command
 //! line, suites, plans, cases, keys of rows, result files, help and completion read the declaration.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    any::Any,
+    borrow::Borrow,
+    collections::BTreeMap,
+    fmt,
+    ops::Deref,
+    sync::{Arc, OnceLock},
+};
 
 use crate::{
     error::{Error, Result},
     unit::Bytes,
 };
 
-/// Text of a value, which plans and cases share.
-pub type Text = Arc<str>;
+/// A value of a parameter, which plans and cases share: its text in rows, and what was read from it.
+#[derive(Clone)]
+pub struct Value(Arc<Parsed>);
+
+/// A text and what it means. It is read when a type is asked for, once.
+struct Parsed {
+    text: Box<str>,
+    typed: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+impl Value {
+    /// Returns the value of this text.
+    pub fn from_text(text: impl Into<Box<str>>) -> Value {
+        Value(Arc::new(Parsed { text: text.into(), typed: OnceLock::new() }))
+    }
+
+    /// Returns the value of a type.
+    pub fn new<V: ParameterValue>(value: V) -> Value {
+        let text = value.text().into();
+        Value(Arc::new(Parsed { text, typed: OnceLock::from(Box::new(Some(value)) as Box<_>) }))
+    }
+
+    /// Returns the value as a type; `None` if the text is none of its values.
+    pub fn get<V: ParameterValue>(&self) -> Option<V> {
+        let Parsed { text, typed } = &*self.0;
+        match typed.get_or_init(|| Box::new(V::parse(text).ok())).downcast_ref::<Option<V>>() {
+            Some(value) => value.clone(),
+            None => V::parse(text).ok(),
+        }
+    }
+}
+
+impl Deref for Value {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0.text
+    }
+}
+
+impl Borrow<str> for Value {
+    fn borrow(&self) -> &str {
+        self
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Value {}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::from_text(text)
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::from_text(text)
+    }
+}
 
 /// A named choice of benchmarks. A list of values makes a row each.
 ///
@@ -62,7 +138,7 @@ pub enum Reader {
     /// Returns an error for an invalid value. The whole text is one value.
     Checked(fn(&str) -> Result<()>),
     /// Returns the values of a text in the form that rows and result files have.
-    List(fn(&str) -> Result<Vec<String>>),
+    List(fn(&str) -> Result<Vec<Value>>),
 }
 
 /// Returns what the row of a case names of a parameter; `None` if it does not name it.
@@ -189,7 +265,7 @@ impl Parameter {
     ///
     /// # Errors
     /// Usage error for a value that does not exist. No other code decides this.
-    pub fn read(&self, text: &str) -> Result<Vec<Text>> {
+    pub fn read(&self, text: &str) -> Result<Vec<Value>> {
         match self.values {
             Values::Listed { names, .. } => {
                 let wanted: Vec<&str> = text.split(',').collect();
@@ -202,17 +278,15 @@ impl Parameter {
                     )));
                 }
                 let is_wanted = |name: &&&str| wanted.contains(*name) || wanted.contains(&ALL);
-                Ok(names.iter().filter(is_wanted).map(|name| Text::from(*name)).collect())
+                Ok(names.iter().filter(is_wanted).map(|name| Value::from_text(*name)).collect())
             }
             Values::Free { reader: Reader::Checked(check), .. } => check(text).map(|()| vec![text.into()]),
-            Values::Free { reader: Reader::List(read), .. } => {
-                read(text).map(|values| values.into_iter().map(Text::from).collect())
-            }
+            Values::Free { reader: Reader::List(read), .. } => read(text),
         }
     }
 
     /// Returns the values if the user chooses none.
-    pub fn defaults(&self) -> Vec<Text> {
+    pub fn defaults(&self) -> Vec<Value> {
         // The registry has checked the defaults.
         self.default.and_then(|default| self.read(default).ok()).unwrap_or_default()
     }
@@ -258,7 +332,7 @@ impl PartialEq for Parameter {
 impl Eq for Parameter {}
 
 /// A type whose values are those of a parameter.
-pub trait ParameterValue: Copy + PartialEq + fmt::Debug + 'static {
+pub trait ParameterValue: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
     /// Declaration for the command line and for results.
     const PARAMETER: &'static Parameter;
     /// Value of a case or plan that has none.
@@ -273,14 +347,14 @@ pub trait ParameterValue: Copy + PartialEq + fmt::Debug + 'static {
     fn parse(text: &str) -> Result<Self>;
 
     /// Returns the text of the value in rows and result files.
-    fn text(self) -> String;
+    fn text(&self) -> String;
 }
 
-/// Returns the texts of a list with commas.
-fn read_list<T: ParameterValue>(text: &str) -> Result<Vec<String>> {
-    let mut values: Vec<String> = Vec::new();
+/// Returns the values of a list with commas.
+fn read_list<T: ParameterValue>(text: &str) -> Result<Vec<Value>> {
+    let mut values: Vec<Value> = Vec::new();
     for item in text.split(',') {
-        let value = T::parse(item)?.text();
+        let value = Value::new(T::parse(item)?);
         if !values.contains(&value) {
             values.push(value);
         }
@@ -288,14 +362,17 @@ fn read_list<T: ParameterValue>(text: &str) -> Result<Vec<String>> {
     Ok(values)
 }
 
-fn read_one<T: ParameterValue>(text: &str) -> Result<Vec<String>> {
-    T::parse(text).map(|value| vec![value.text()])
+fn read_one<T: ParameterValue>(text: &str) -> Result<Vec<Value>> {
+    T::parse(text).map(|value| vec![Value::new(value)])
 }
 
 /// Declares an enum whose values have names, and a function that returns the name.
 #[macro_export]
 macro_rules! named {
-    ($( #[$of_type:meta] )* $vis:vis enum $Name:ident { $( $( #[$of_value:meta] )* $Value:ident = $name:literal, )+ }) => {
+    (
+        $( #[$of_type:meta] )*
+        $vis:vis enum $Name:ident { $( $( #[$of_value:meta] )* $Value:ident = $name:literal, )+ }
+    ) => {
         $( #[$of_type] )*
         $vis enum $Name { $( $( #[$of_value] )* $Value, )+ }
 
@@ -365,7 +442,7 @@ macro_rules! parameter {
                 }
             }
 
-            fn text(self) -> String {
+            fn text(&self) -> String {
                 self.name().to_owned()
             }
         }
@@ -374,12 +451,12 @@ macro_rules! parameter {
 
 /// Values that a user chose, by the names of their parameters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Chosen(BTreeMap<&'static str, Vec<Text>>);
+pub struct Chosen(BTreeMap<&'static str, Vec<Value>>);
 
 impl Chosen {
     /// Sets the values of the parameter of this name. Without values, those that it has stay.
-    pub fn set<T: Into<Text>>(&mut self, name: &'static str, values: impl IntoIterator<Item = T>) {
-        let values: Vec<Text> = values.into_iter().map(Into::into).collect();
+    pub fn set<T: Into<Value>>(&mut self, name: &'static str, values: impl IntoIterator<Item = T>) {
+        let values: Vec<Value> = values.into_iter().map(Into::into).collect();
         if !values.is_empty() {
             self.0.insert(name, values);
         }
@@ -387,7 +464,7 @@ impl Chosen {
 
     /// Sets the values of a parameter.
     pub fn choose<V: ParameterValue>(&mut self, values: impl IntoIterator<Item = V>) {
-        self.set(V::PARAMETER.name, values.into_iter().map(V::text));
+        self.set(V::PARAMETER.name, values.into_iter().map(Value::new));
     }
 
     /// Returns these values and another one.
@@ -398,7 +475,7 @@ impl Chosen {
     }
 
     /// Returns the values of a parameter; none if the user chose none.
-    pub fn texts(&self, parameter: &Parameter) -> &[Text] {
+    pub fn texts(&self, parameter: &Parameter) -> &[Value] {
         self.0.get(parameter.name).map_or(&[], Vec::as_slice)
     }
 
@@ -409,7 +486,7 @@ impl Chosen {
 
     /// Returns the first value of a parameter; `None` if the user chose none.
     pub fn chosen<V: ParameterValue>(&self) -> Option<V> {
-        self.text(V::PARAMETER).and_then(|text| V::parse(text).ok())
+        self.texts(V::PARAMETER).first().and_then(Value::get)
     }
 
     /// Returns the first value of a parameter, or its default.
@@ -457,19 +534,19 @@ impl Chosen {
 
 /// Values of one case: of every parameter that its benchmark has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CaseValues(Vec<(&'static Parameter, Option<Text>)>);
+pub struct CaseValues(Vec<(&'static Parameter, Option<Value>)>);
 
 impl CaseValues {
     /// No values.
     pub const NONE: &'static CaseValues = &CaseValues(Vec::new());
 
     /// Adds a parameter, and its value if it has one.
-    pub fn push(&mut self, parameter: &'static Parameter, value: Option<Text>) {
+    pub fn push(&mut self, parameter: &'static Parameter, value: Option<Value>) {
         self.0.push((parameter, value));
     }
 
     /// Adds a parameter that rows name before all others.
-    pub fn push_first(&mut self, parameter: &'static Parameter, value: Option<Text>) {
+    pub fn push_first(&mut self, parameter: &'static Parameter, value: Option<Value>) {
         self.0.insert(0, (parameter, value));
     }
 
@@ -480,7 +557,7 @@ impl CaseValues {
 
     /// Returns these values with another one, in place of a known value of its parameter.
     #[must_use]
-    pub fn with(&self, parameter: &'static Parameter, value: impl Into<Text>) -> CaseValues {
+    pub fn with(&self, parameter: &'static Parameter, value: impl Into<Value>) -> CaseValues {
         let (mut values, value) = (self.clone(), Some(value.into()));
         match values.0.iter_mut().find(|(known, _)| *known == parameter) {
             Some(known) => *known = (parameter, value),
@@ -504,14 +581,23 @@ impl CaseValues {
         self.0.iter().map(|(parameter, value)| (*parameter, value.as_deref()))
     }
 
-    /// Returns the value of a parameter; `None` if the benchmark does not have it, or the parameter has no value.
+    /// Returns the value of a type; `None` if the benchmark does not have its parameter, or the parameter has no value.
+    pub fn find<V: ParameterValue>(&self) -> Option<V> {
+        self.value(V::PARAMETER).and_then(Value::get)
+    }
+
+    fn value(&self, parameter: &Parameter) -> Option<&Value> {
+        self.0.iter().find(|(known, _)| *known == parameter).and_then(|(_, value)| value.as_ref())
+    }
+
+    /// Returns the text of a parameter; `None` if the benchmark does not have it, or the parameter has no value.
     pub fn text(&self, parameter: &Parameter) -> Option<&str> {
-        self.iter().find(|(known, _)| *known == parameter).and_then(|(_, value)| value)
+        self.value(parameter).map(|value| &**value)
     }
 
     /// Returns the value of a parameter, or the default of its type.
     pub fn get<V: ParameterValue>(&self) -> V {
-        self.text(V::PARAMETER).and_then(|text| V::parse(text).ok()).unwrap_or(V::DEFAULT)
+        self.find().unwrap_or(V::DEFAULT)
     }
 
     /// Returns the value of a parameter that is a number; `None` if it has none.
@@ -585,6 +671,18 @@ mod tests {
         assert_eq!(Colour::PARAMETER.defaults().join("|"), "red");
         let texts: Vec<String> = Colour::ALL.iter().map(|colour| colour.text()).collect();
         assert_eq!(texts, ["red", "green", "blue"]);
+    }
+
+    #[test]
+    fn a_text_is_read_once() {
+        let value = Value::from_text("blue");
+        assert_eq!(
+            (value.get::<Colour>(), value.clone().get::<Colour>()),
+            (Some(Colour::Blue), Some(Colour::Blue))
+        );
+        assert_eq!(value.get::<Root>(), None, "it is no value of another type");
+        assert_eq!(Value::from_text("pink").get::<Colour>(), None);
+        assert_eq!(Value::new(Colour::Red), Value::from_text("red"));
     }
 
     #[test]

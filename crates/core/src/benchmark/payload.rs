@@ -66,6 +66,15 @@ impl Check {
     }
 }
 
+/// A message of a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MessageId {
+    /// Rank on which it arrived.
+    pub rank: Rank,
+    /// Its number in the buffer, from 0.
+    pub slot: u64,
+}
+
 /// First wrong byte of a buffer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -80,6 +89,12 @@ pub struct Mismatch {
     pub expected: u8,
     /// Value of the byte that arrived.
     pub actual: u8,
+}
+
+impl MessageId {
+    fn mismatch(self, byte: u64, expected: u8, actual: u8) -> Mismatch {
+        Mismatch { rank: self.rank, slot: self.slot, byte, expected, actual }
+    }
 }
 
 impl std::fmt::Display for Mismatch {
@@ -265,12 +280,12 @@ impl Fill {
     /// Does the same for messages over the complement of the pattern of `before`, which the gaps still have.
     pub fn check_over(&self, owner: Rank, before: Rank, slots: Slots, buffer: &[u8], rank: Rank) -> Check {
         slots.first_failure(buffer, |slot, message| {
-            let words = self.words(owner, slot);
+            let (words, id) = (self.words(owner, slot), MessageId { rank, slot });
             match slots.blocks {
-                None => words.check(message, (rank, slot)),
+                None => words.check(message, id),
                 Some(blocks) => {
                     let gaps = self.words(before, slot).flipped(u64::MAX);
-                    blocks.check((words, gaps), slots.bytes, message, (rank, slot))
+                    blocks.check(words, gaps, slots.bytes, message, id)
                 }
             }
         })
@@ -292,7 +307,7 @@ pub static CACHE_SIZE: Parameter = Parameter::read_by(
     "cache-size",
     "BYTES",
     "Size of the last-level cache for --cache cold, for example: 32M [default: the largest that sysfs has on any host]",
-    Reader::List(|text| Ok(vec![parse_memory(text)?.0.to_string()])),
+    Reader::List(|text| Ok(vec![parse_memory(text)?.0.to_string().into()])),
 )
 .under(Heading::General)
 .kept_as("cache_size");
@@ -495,7 +510,8 @@ mod tests {
                 slots.first_failure(memory, |slot, message| {
                     let (before, added) =
                         (fill(1, 16).beside().words(Rank(0), slot), fill(1, 16).words(Rank(1), slot));
-                    Words::sum([(before, 1), (added, times)], width).check(message, (Rank(0), slot))
+                    Words::sum([(before, 1), (added, times)], width)
+                        .check(message, MessageId { rank: Rank(0), slot })
                 })
             };
             assert_eq!(check(300, &memory), Check::Passed);

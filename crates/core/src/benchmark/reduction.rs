@@ -184,11 +184,13 @@ pub fn check_accumulate(uses: Elements, element: ElementType, op: ReductionOp) -
             "MPI_Compare_and_swap does not accept --type {}: use integers such as int64, or bytes",
             element.name()
         )),
-        (_, ReductionOp::User) => Err("MPI allows no user-defined operation in accumulates: use --op sum or another predefined one, \
-                                       or measure --op user with reductions such as collective.allreduce"
+        (_, ReductionOp::User) => Err("MPI allows no user-defined operation in accumulates: use --op sum \
+                                       or another predefined one, or measure --op user with reductions \
+                                       such as collective.allreduce"
             .to_owned()),
         (Elements::Accumulated, ReductionOp::NoOp) => {
-            Err("--op no_op needs an accumulate that fetches: use rma.get_acc_latency, rma.get_acc_bw or rma.fop_latency"
+            Err("--op no_op needs an accumulate that fetches: use rma.get_acc_latency, rma.get_acc_bw or \
+                 rma.fop_latency"
                 .to_owned())
         }
         _ => check_type(element, op),

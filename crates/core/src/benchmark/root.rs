@@ -60,7 +60,7 @@ impl ParameterValue for Root {
         }
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         match self {
             Root::Fixed(rank) => rank.to_string(),
             Root::Rotating => "rotate".to_owned(),
@@ -112,7 +112,8 @@ impl ParameterValue for Imbalance {
     const PARAMETER: &'static Parameter = &Parameter::list_of::<Imbalance>(
         "imbalance",
         "PERCENT",
-        "Difference of the smallest and the largest block from the message size, 0 to 100 %, each number with rows of its own [default: 0%]",
+        "Difference of the smallest and the largest block from the message size, 0 to 100 %, each number \
+         with rows of its own [default: 0%]",
     )
     .named(Named::AfterSize(if_chosen::<Imbalance>));
     const DEFAULT: Imbalance = Imbalance::NONE;
@@ -127,7 +128,7 @@ impl ParameterValue for Imbalance {
         })
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         format!("{}%", self.0)
     }
 }

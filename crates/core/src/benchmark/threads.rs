@@ -80,8 +80,8 @@ impl ParameterValue for Threads {
     const PARAMETER: &'static Parameter = &Parameter::one_of::<Threads>(
         "threads",
         "T|S:R",
-        "Threads per rank of benchmarks with several threads, whose names end in _mt; of p2p.latency_mt also sending and receiving \
-         ones, for example: --threads 2:4 [default: 2, and 1:2]",
+        "Threads per rank of benchmarks with several threads, whose names end in _mt; of p2p.latency_mt \
+         also sending and receiving ones, for example: --threads 2:4 [default: 2, and 1:2]",
     )
     .under(Heading::General);
     /// Of benchmarks with one thread per rank.
@@ -98,13 +98,14 @@ impl ParameterValue for Threads {
         };
         threads.ok_or_else(|| {
             Error::usage(format!(
-                "threads {text:?} is neither a number of threads per rank nor senders:receivers, from 1 to {} each, such as 4 or 2:4",
+                "threads {text:?} is neither a number of threads per rank nor senders:receivers, from 1 to \
+                 {} each, such as 4 or 2:4",
                 Threads::MAX
             ))
         })
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         match self {
             Threads::Each(threads) => threads.to_string(),
             Threads::ByRole { senders, receivers } => format!("{senders}:{receivers}"),

@@ -136,8 +136,8 @@ pub(crate) fn collect(
 fn read_round(rank: u32, bytes: &[u8]) -> Result<RoundSamples> {
     RoundSamples::from_bytes(bytes).ok_or_else(|| {
         Error::fabric(format!(
-            "the samples of rank {rank} did not arrive as they were sent: start the same build of ombx on every rank, and check \
-             this MPI library or network if it is the same"
+            "the samples of rank {rank} did not arrive as they were sent: start the same build of ombx on \
+             every rank, and check this MPI library or network if it is the same"
         ))
     })
 }
@@ -273,7 +273,9 @@ impl Intervals {
     /// Adds the samples of a round. Returns the figure of the interval if the round has ended it. `spent` is the time of sampling so far.
     pub(crate) fn add(
         &mut self,
-        (batch, legs, clock): (u64, u64, Facts),
+        batch: u64,
+        legs: u64,
+        clock: Facts,
         round: Vec<((u32, u32), RoundSamples)>,
         spent: Duration,
     ) -> Option<Interval> {

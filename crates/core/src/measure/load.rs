@@ -15,7 +15,7 @@ use crate::{
         session::{Ranks, Session, Sink, passed_on, skipped},
     },
     order::sort_by_number,
-    result::{Growth, Mark, Measurement, Outcome},
+    result::{Growth, Mark, MarkCode, Measurement, Outcome},
     stats::Summary,
     team::{EnteredBarrier, Place, Team},
     unit::Rank,
@@ -293,8 +293,8 @@ impl Division {
         let least = victims.saturating_add(least_of_load);
         if least > total {
             return Err(Error::unsupported(format!(
-                "needs {least} ranks, {victims} that are measured and {least_of_load} for the load, has {total}; start it with \
-                 -n {least}"
+                "needs {least} ranks, {victims} that are measured and {least_of_load} for the load, has \
+                 {total}; start it with -n {least}"
             )));
         }
         let hosts: Vec<&str> = places.iter().map(|place| &*place.host).collect();
@@ -411,10 +411,8 @@ fn describe_impact(rows: &mut [Measurement]) {
 fn moved(before: Option<Timed>, after: Option<Timed>) -> Option<Mark> {
     let factor = after?.over(before?).value;
     (!(1.0 / (1.0 + MOST_MOVED)..=1.0 + MOST_MOVED).contains(&factor)).then(|| {
-        let advice = format!(
-            "without load the case took {factor:.2} times as long after the loads as before: repeat when the machine is steady"
-        );
-        Mark::caution("base_moved", "base moved", advice)
+        let cause = format!("without load the case took {factor:.2} times as long after the loads as before");
+        Mark::new(MarkCode::BaseMoved, "base moved", cause)
     })
 }
 
@@ -488,7 +486,7 @@ mod impact_tests {
         let [low, high] = ["low", "high"].map(|end| value(&rows[1], &format!("impact_p99_{end}_times")));
         assert!(low.unwrap() < 5.0 && high.unwrap() > 7.3, "{low:?} {high:?}");
         assert_eq!(value(&rows[2], "impact_times"), Some(2.25));
-        assert!(rows[1].trust.iter().any(|mark| mark.code == "base_moved"));
+        assert!(rows[1].trust.iter().any(|mark| mark.code == MarkCode::BaseMoved));
     }
 
     #[test]

@@ -103,8 +103,9 @@ impl<N: Overlappable + Movable> Overlappable for Cold<N> {
 
 /// Description of the method, for registry entries.
 pub const METHOD: Method = Method {
-    timed: "starting the operation, computation that lasts as long as the operation alone, with --tests calls of MPI_Test in \
-            between, and waiting for the operation; with --overlap none the start and the wait alone",
+    timed: "starting the operation, computation that lasts as long as the operation alone, with --tests \
+            calls of MPI_Test in between, and waiting for the operation; with --overlap none the start and \
+            the wait alone",
     untimed: "the operation alone (pure_us) and the computation alone (compute_us), which alternate with the samples; \
               buffers, filling and checking them",
     like: "osu_i*, which calibrates the computation of each rank to that rank's time; ombx uses the slowest rank's; \
@@ -201,14 +202,15 @@ trait PhaseLoops<M> {
     fn steps(&mut self) -> &mut dyn Steps;
     /// Sets the time of a slice of the computation.
     fn set_slice(&mut self, time: Duration);
-    /// Times as many samples of a phase as there is room for: `samples` are the iterations of each and the stamps. Collective.
+    /// Times as many samples of a phase as there is room for, of `batch` iterations each. Collective.
     fn timed(
         &mut self,
         phase: Phase<'_>,
         tests: u32,
         pacer: &mut SamplePacer<'_, M>,
         clock: &Clock,
-        samples: (u64, &mut [u64]),
+        batch: u64,
+        stamps: &mut [u64],
     ) -> Result<()>;
     fn close(self: Box<Self>) -> Result<()>;
 }
@@ -234,7 +236,8 @@ impl<N: Overlappable, M: Mesh> PhaseLoops<M> for Operation<N> {
         tests: u32,
         pacer: &mut SamplePacer<'_, M>,
         clock: &Clock,
-        (batch, stamps): (u64, &mut [u64]),
+        batch: u64,
+        stamps: &mut [u64],
     ) -> Result<()> {
         let Operation { operation, slice } = self;
         let slice = &*slice;
@@ -334,13 +337,14 @@ impl<M: Mesh> Phases<'_, M> {
         phase: Phase<'_>,
         pacer: usize,
         clock: &Clock,
-        (batch, stamps): (u64, &mut [u64]),
+        batch: u64,
+        stamps: &mut [u64],
     ) -> Result<RoundSamples> {
         if !matches!(phase, Phase::Computation) {
             self.done += batch * stamps.len() as u64 / SamplePacer::<M>::readings(1);
         }
         let pacer = &mut self.pacers[pacer];
-        self.operation.timed(phase, self.tests, pacer, clock, (batch, &mut *stamps))?;
+        self.operation.timed(phase, self.tests, pacer, clock, batch, &mut *stamps)?;
         Ok(pacer.samples(clock, stamps))
     }
 
@@ -395,11 +399,11 @@ impl<M: Mesh> OpenKernel for Phases<'_, M> {
         let mut more = 1;
         while more > 0 {
             let mut stamps = vec![u64::MAX; SamplePacer::<M>::readings(CALIBRATION.0) as usize];
-            alone.append(self.phase(Phase::Operation, 0, clock, (1, &mut stamps))?);
+            alone.append(self.phase(Phase::Operation, 0, clock, 1, &mut stamps)?);
             let enough = alone.elapsed_ns.len() >= CALIBRATION.1 || start.elapsed_ns() > CALIBRATION_NS;
             more = self.team.broadcast_value(u64::from(!enough))?;
         }
-        let pure = self.pacers[0].summarise(self.team, 1, (self.legs, self.facts), alone)?;
+        let pure = self.pacers[0].summarise(self.team, 1, self.legs, self.facts, alone)?;
         let time = self.team.broadcast_value(pure.map_or(0.0, |pure| pure.median) as u64)?;
         self.operation.set_slice(Duration::from_nanos(time) / (self.tests + 1));
         self.taken = Default::default();
@@ -412,16 +416,16 @@ impl<M: Mesh> OpenKernel for Phases<'_, M> {
         for stamps in stamps {
             for stamps in stamps.chunks_mut(SamplePacer::<M>::readings(SAMPLES_PER_TURN as u64) as usize) {
                 if !self.verifying {
-                    let pure = self.phase(Phase::Operation, 0, clock, (batch, &mut *stamps))?;
+                    let pure = self.phase(Phase::Operation, 0, clock, batch, &mut *stamps)?;
                     self.taken[0].append(pure);
-                    let compute = self.phase(Phase::Computation, 1, clock, (batch, &mut *stamps))?;
+                    let compute = self.phase(Phase::Computation, 1, clock, batch, &mut *stamps)?;
                     self.taken[1].append(compute);
                     if let Some(mut times) = self.parts {
-                        self.phase(Phase::InParts(&mut times), 2, clock, (batch, &mut *stamps))?;
+                        self.phase(Phase::InParts(&mut times), 2, clock, batch, &mut *stamps)?;
                         self.parts = Some(times);
                     }
                 }
-                let overall = self.phase(Phase::Both, 2, clock, (batch, &mut *stamps))?;
+                let overall = self.phase(Phase::Both, 2, clock, batch, &mut *stamps)?;
                 self.round.append(overall);
             }
         }
@@ -431,7 +435,7 @@ impl<M: Mesh> OpenKernel for Phases<'_, M> {
     fn timed_alone(&mut self, clock: &Clock, batch: u64, stamps: &mut [Vec<u64>]) -> Result<()> {
         let Phases { operation, pacers: [pacer, ..], tests, .. } = self;
         let mut timed =
-            |stamps: &mut Vec<u64>| operation.timed(Phase::Operation, *tests, pacer, clock, (batch, stamps));
+            |stamps: &mut Vec<u64>| operation.timed(Phase::Operation, *tests, pacer, clock, batch, stamps);
         stamps.iter_mut().try_for_each(&mut timed)
     }
 
@@ -448,7 +452,7 @@ impl<M: Mesh> OpenKernel for Phases<'_, M> {
         figures.extend(self.part_figures(&taken[0])?);
         let mut summaries =
             self.pacers.iter().zip(taken).map(|(pacer, samples)| {
-                pacer.summarise(self.team, self.batch, (self.legs, self.facts), samples)
+                pacer.summarise(self.team, self.batch, self.legs, self.facts, samples)
             });
         let mut next = || summaries.next().unwrap_or(Ok(None));
         if let [Some(pure), Some(compute), Some(overall)] = [next()?, next()?, next()?] {

@@ -314,8 +314,8 @@ fn parse_congestor(load: &str, part: &str) -> Result<Congestor> {
     };
     if bench.is_empty() {
         return Err(Error::usage(format!(
-            "load {load:?} is not nothing, a benchmark, a benchmark and a size such as p2p.bw:64K, or several of these such as \
-             p2p.bw:64K+p2p.fan_in"
+            "load {load:?} is not nothing, a benchmark, a benchmark and a size such as p2p.bw:64K, or \
+             several of these such as p2p.bw:64K+p2p.fan_in"
         )));
     }
     Ok(Congestor { bench: bench.into(), bytes })

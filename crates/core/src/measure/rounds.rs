@@ -192,8 +192,8 @@ impl OpenCase<'_, '_> {
             let mut round = collect(team, self.aggregation, round)?;
             compare_starts(&mut round, self.session.clock);
             if let Some(intervals) = &mut self.intervals {
-                let of_samples = (batch, self.legs, self.session.clock.facts());
-                if let Some(mut interval) = intervals.add(of_samples, round.clone(), sampling.spent) {
+                let (facts, of_round) = (self.session.clock.facts(), round.clone());
+                if let Some(mut interval) = intervals.add(batch, self.legs, facts, of_round, sampling.spent) {
                     interval.connections = intervals.count(&mut *self.kernel, self.role)?;
                     self.session.sink.interval(&interval);
                 }
@@ -300,7 +300,7 @@ impl OpenCase<'_, '_> {
         team.barrier()?;
         team.read_buffers()?;
         let mut found = first_mismatch(team, self.kernel.check(fill)?)?;
-        let wanted = stop::checks_of_row(whole, self.session.plan.launch.is_some());
+        let wanted = stop::checks_of_row(whole, self.session.plan.launch);
         let (start, mut checked, mut more) = (self.session.clock.mark(), 0, 1);
         while found == Check::Passed && more > 0 {
             let mut mine = Check::Passed;
@@ -388,7 +388,7 @@ impl OpenCase<'_, '_> {
 
     /// Returns what the effort demands.
     fn by_effort(&self, total: u64, sampling: &Sampling) -> std::result::Result<u64, Option<Ending>> {
-        let limits = (self.max_time(), self.max_samples());
+        let limits = stop::Limits { time: self.max_time(), samples: self.max_samples() };
         stop::next_by_effort(self.effort, total, sampling.spent, sampling.summary.as_ref(), limits)
     }
 

@@ -219,7 +219,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     phases.verify_ns = stopwatch.lap();
 
     open.kernel.close()?;
-    conclude(session, &mut row, sampling, (counters, clock_error), factory.floor_ns)?;
+    conclude(session, &mut row, sampling, counters, clock_error, factory.floor_ns)?;
     phases.close_ns = stopwatch.lap();
     row.phases = Some(phases);
     Ok(row)
@@ -275,10 +275,11 @@ fn conclude(
     session: &Session<'_>,
     row: &mut Measurement,
     sampling: Sampling,
-    disturbed: (Counters, f64),
+    counters: Counters,
+    clock_error: f64,
     floor_ns: Option<f64>,
 ) -> Result<()> {
-    let mine = (disturbed.0, disturbed.1, session.sink.grown(), &sampling.counted);
+    let mine = (counters, clock_error, session.sink.grown(), &sampling.counted);
     let all: Vec<OfRank> = session.team.gather_messages(&mine)?.unwrap_or_default();
     let counters = all.iter().fold(Counters::default(), |sum, (one, ..)| sum.and(*one));
     if let Check::Failed(mismatch) = &row.check {

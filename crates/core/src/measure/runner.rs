@@ -20,7 +20,7 @@ use crate::{
         rounds::{OpenCase, Sampling},
         session::{Ranks, Sink, passed_on, selected},
     },
-    result::{Growth, Level, Mark, Measurement, Run, Tally},
+    result::{Growth, Level, Mark, MarkCode, Measurement, Run, Tally},
     system::{clock::Clock, device_counters::DeviceCounters, environment, machine},
     team::{Place, Placement, Team},
     trust,
@@ -130,8 +130,9 @@ pub fn open<'a>(
     let places = gather_places(team)?;
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
     let is_first = is_first_of_host(team, &places)?;
-    let hosts = gather_hosts(team, &places, is_first)?;
-    let mut standing = trust::standing(&places, clock.facts(), cfg!(debug_assertions));
+    let hosts = gather_hosts(team, &places, is_first.then(machine::facts))?;
+    let mut standing = Vec::from_iter(cfg!(debug_assertions).then(trust::debug_build));
+    standing.extend(trust::standing(&places, clock.facts()));
     let usable = trust::Usable::by_fabric(team.fabric().name);
     standing.extend(trust::far_device(&places, &hosts, usable));
     standing.extend(trust::interrupted(&places, &hosts, usable));
@@ -211,10 +212,10 @@ fn is_first_of_host(team: &dyn Team, places: &[Place]) -> Result<bool> {
     Ok(is_first.get(team.rank().0 as usize) == Some(&true))
 }
 
-/// Gathers the facts about every host from its first rank. Returns nothing on ranks other than 0.
-fn gather_hosts(team: &dyn Team, places: &[Place], is_first: bool) -> Result<Vec<HostFacts>> {
+/// Gathers the facts about every host from its first rank, which has them. Returns nothing on ranks other than 0.
+fn gather_hosts(team: &dyn Team, places: &[Place], mine: Option<&fact::Facts>) -> Result<Vec<HostFacts>> {
     let sent = |(name, fact): (&String, &Fact)| (name.clone(), fact.sent());
-    let mine: Option<SentFacts> = is_first.then(|| machine::facts().iter().map(sent).collect());
+    let mine: Option<SentFacts> = mine.map(|facts| facts.iter().map(sent).collect());
     let all = team.gather_some(mine.as_ref())?.into_iter();
     let hosts = all.filter_map(|(rank, facts)| Some((places.get(rank as usize)?.host.clone(), facts)));
     Ok(HostFacts::grouped(hosts.map(|(host, facts)| (host, fact::received(facts)))))
@@ -226,10 +227,8 @@ fn broadcast_marks(team: &dyn Team, mine: Vec<Mark>) -> Result<Vec<Mark>> {
         .into_iter()
         .map(|Mark { level, code, short, advice, .. }| (level, code, short, advice))
         .collect();
-    let marks: Vec<(Level, String, String, String)> = team.broadcast_message(mine)?;
-    let mark = |(level, code, short, advice): (Level, String, String, String)| {
-        Mark::new(level, &code, short, advice)
-    };
+    let marks: Vec<(Level, MarkCode, String, String)> = team.broadcast_message(mine)?;
+    let mark = |(level, code, short, advice)| Mark { level, code, short, advice, effect: None };
     Ok(marks.into_iter().map(mark).collect())
 }
 

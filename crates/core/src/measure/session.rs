@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     benchmark::{
         Assignment, Benchmark, Case, CaseValues, Choice, Depth, ElementType, Layout, Parameter,
-        ParameterValue, Preset, Role, Streams, Text, Threading, memory,
+        ParameterValue, Preset, Role, Streams, Threading, Value, memory,
     },
     error::{Error, Kind, Result},
     measure::{
@@ -95,7 +95,7 @@ impl<'a> Session<'a> {
         let own = self.bench.parameter(parameter.name);
         let texts = match own {
             Some(parameter) => self.selected(parameter),
-            None => self.bench.default_of(parameter).into_iter().map(Text::from).collect(),
+            None => self.bench.default_of(parameter).into_iter().map(Value::from).collect(),
         };
         for text in texts {
             self.given.push(own.unwrap_or(parameter), Some(text.clone()));
@@ -137,7 +137,7 @@ impl<'a> Session<'a> {
     }
 
     /// Returns the selected values of a parameter of the benchmark.
-    fn selected(&self, parameter: &Parameter) -> Vec<Text> {
+    fn selected(&self, parameter: &Parameter) -> Vec<Value> {
         selected(parameter, Choice { bench: self.bench, preset: self.preset }, self.plan)
     }
 
@@ -184,7 +184,7 @@ fn combinations(
     bench: &Benchmark,
     start: Case,
     parameters: impl Iterator<Item = &'static Parameter>,
-    selected: impl Fn(&Parameter) -> Vec<Text>,
+    selected: impl Fn(&Parameter) -> Vec<Value>,
 ) -> Vec<Case> {
     let mut cases = vec![start];
     for parameter in parameters {
@@ -196,12 +196,12 @@ fn combinations(
 
 /// Returns a case with each of these values of a parameter; one without a value if there are none, and the case itself for a depth
 /// that it does not have.
-fn extended(bench: &Benchmark, case: &Case, parameter: &'static Parameter, values: &[Text]) -> Vec<Case> {
+fn extended(bench: &Benchmark, case: &Case, parameter: &'static Parameter, values: &[Value]) -> Vec<Case> {
     if parameter == Depth::PARAMETER && !bench.streams_in(case) {
         return vec![case.clone()];
     }
-    let values = values.iter().map(|text| Some(Text::clone(text)));
-    let values: Vec<Option<Text>> = if values.len() == 0 { vec![None] } else { values.collect() };
+    let values = values.iter().map(|text| Some(Value::clone(text)));
+    let values: Vec<Option<Value>> = if values.len() == 0 { vec![None] } else { values.collect() };
     let with = |value| {
         let mut case = case.clone();
         case.values.push(parameter, value);
@@ -214,9 +214,9 @@ fn extended(bench: &Benchmark, case: &Case, parameter: &'static Parameter, value
 /// chosen size that suits another of the selected element types only has no row.
 fn is_measured(bench: &Benchmark, plan: &Plan, case: &Case) -> bool {
     let is_whole = |case: &Case| case.bytes.0.is_multiple_of((bench.messages.element)(case, plan));
-    let with_type = |element: &Text| {
+    let with_type = |element: &Value| {
         let own = bench.parameter(ElementType::PARAMETER.name).unwrap_or(ElementType::PARAMETER);
-        Case { values: case.values.with(own, Text::clone(element)), ..case.clone() }
+        Case { values: case.values.with(own, Value::clone(element)), ..case.clone() }
     };
     let types = plan.chosen.texts(ElementType::PARAMETER);
     let suits_another = || types.iter().any(|element| is_whole(&with_type(element)));
@@ -265,7 +265,7 @@ pub fn check_combinations(choice: Choice, plan: &Plan) -> Result<()> {
 }
 
 /// Returns the values of a parameter that are measured: those of the user, else those of the benchmark's name, else the default.
-pub fn selected(parameter: &Parameter, Choice { bench, preset }: Choice, plan: &Plan) -> Vec<Text> {
+pub fn selected(parameter: &Parameter, Choice { bench, preset }: Choice, plan: &Plan) -> Vec<Value> {
     let of_name = || preset.iter().find(|(name, _)| *name == parameter.name).map(|(_, value)| *value);
     match plan.chosen.texts(parameter) {
         [] => {

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use crate::{measure::plan::Effort, stats::Summary, system::clock::Facts};
+use crate::{
+    measure::plan::{Effort, Launch},
+    stats::Summary,
+    system::clock::Facts,
+};
 
 /// Minimum samples of a row, unless its time is used up earlier.
 pub const LEAST_SAMPLES: u64 = 30;
@@ -171,22 +175,30 @@ pub fn next_round(
     if more < 1.0 { Err(Ending::OutOfBudget) } else { Ok(more as u64) }
 }
 
-/// Returns how many more samples a row takes, up to `most` in all, or why it ends; its `n` samples took `spent`. A fixed number of
-/// iterations ends without a reason, and so does a row that ends by time, which has not missed a precision.
+/// Largest time and number of samples of a row.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Time.
+    pub time: Duration,
+    /// Number of samples.
+    pub samples: u64,
+}
+
+/// Returns how many more samples a row takes, or why it ends; its `n` samples took `spent`. A fixed number of iterations ends without a reason, and so does a row that ends by time, which has not missed a precision.
 pub fn next_by_effort(
     effort: Effort,
     n: u64,
     spent: Duration,
     summary: Option<&Summary>,
-    (max_time, most): (Duration, u64),
+    limits: Limits,
 ) -> std::result::Result<u64, Option<Ending>> {
     let precision = match effort {
         Effort::Fixed { .. } => return Err(None),
         Effort::Precision { precision, .. } => precision,
         Effort::Time(_) => 0.0,
     };
-    let next = next_round(n, spent, summary.and_then(Summary::precision), precision, max_time);
-    let next = next.and_then(|next| match most.saturating_sub(n) {
+    let next = next_round(n, spent, summary.and_then(Summary::precision), precision, limits.time);
+    let next = next.and_then(|next| match limits.samples.saturating_sub(n) {
         0 => Err(Ending::OutOfBudget),
         left => Ok(next.min(left)),
     });
@@ -203,9 +215,10 @@ const PARTS_FOR_CHECKS: [f64; 2] = [0.5, 0.05];
 /// short its samples are. A message of 4 MiB, the largest of default sweeps, took 1.3 to 1.6 ms where this was chosen.
 const LEAST_FOR_CHECKS: [Duration; 2] = [Duration::from_millis(16), Duration::from_millis(2)];
 
-/// Returns how many checks a row should have, if `whole` of them show everything that one iteration delivers.
-pub fn checks_of_row(whole: u64, is_one_of_launches: bool) -> u64 {
-    if is_one_of_launches { CHECKED_OF_LAUNCH * whole } else { CHECKED.max(whole) }
+/// Returns how many checks a row should have, if `whole` of them show everything that one iteration delivers. A row
+/// of one of several launches has fewer.
+pub fn checks_of_row(whole: u64, launch: Option<Launch>) -> u64 {
+    if launch.is_some() { CHECKED_OF_LAUNCH * whole } else { CHECKED.max(whole) }
 }
 
 /// Returns how many more iterations are checked after `checked` of `wanted` in the time `spent`, for samples that took `sampled`; at most
@@ -369,7 +382,7 @@ mod tests {
 
     #[test]
     fn checks_take_a_part_of_the_time_of_the_samples() {
-        let wanted = checks_of_row(1, false);
+        let wanted = checks_of_row(1, None);
         // 100 x 10 us are 5 % of 20 ms, but every row has 2 ms.
         assert_eq!(checked(wanted, 10, 20), 200);
         assert_eq!(checked(wanted, 10, 100), 500);
@@ -381,7 +394,7 @@ mod tests {
 
     #[test]
     fn launches_share_the_checks_of_a_row() {
-        let wanted = checks_of_row(1, true);
+        let wanted = checks_of_row(1, Some(Launch { number: 1, of: 9, order: 0 }));
         assert!(9 * wanted >= 59);
         // 2 ms allow 20, 16 ms allow 8, whether samples take 4 ms or 10 ms.
         for sampled_ms in [4, 10] {
@@ -391,8 +404,8 @@ mod tests {
         // Half of 240 ms allows one check of 80 ms.
         assert_eq!(checked(wanted, 80_000, 240), 1);
         // Messages of a window that share a buffer are checked one by one.
-        assert_eq!(checks_of_row(64, true), 512);
+        assert_eq!(checks_of_row(64, Some(Launch { number: 1, of: 9, order: 0 })), 512);
         assert_eq!(checked(512, 100, 4), 160);
-        assert_eq!([checks_of_row(4, false), checks_of_row(100, false)], [64, 100]);
+        assert_eq!([checks_of_row(4, None), checks_of_row(100, None)], [64, 100]);
     }
 }

@@ -40,12 +40,20 @@ const LEAST_LEARNING: Duration = Duration::from_millis(10);
 const MOST_LEARNING: Duration = Duration::from_millis(500);
 /// Time over which the first fit learns drift if the length of rows is not known.
 const USUAL_LEARNING: Duration = Duration::from_millis(80);
-/// Number of points of a refresh, and nanoseconds between two points.
-const REFRESH: (u32, u64) = (8, 0);
+/// Points of a refresh.
+const REFRESH: Pings = Pings { points: 8, gap_ns: 0 };
 /// Number of points by which the error of a model is measured.
 const RESIDUAL_POINTS: u32 = 5;
 /// Maximum number of points that a rank keeps.
 const MAX_POINTS: usize = 400;
+
+/// Points of one synchronisation.
+#[derive(Debug, Clone, Copy)]
+struct Pings {
+    points: u32,
+    /// Time between two points in nanoseconds.
+    gap_ns: u64,
+}
 
 /// Linear model from raw readings of one clock to nanoseconds of rank 0's time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -173,7 +181,8 @@ impl<'a, M: Mesh> ClockSync<'a, M> {
             model,
             points: Vec::new(),
         };
-        sync.synchronise((FIRST_POINTS, learning.as_nanos() as u64 / u64::from(FIRST_POINTS)))?;
+        let gap_ns = learning.as_nanos() as u64 / u64::from(FIRST_POINTS);
+        sync.synchronise(Pings { points: FIRST_POINTS, gap_ns })?;
         Ok(sync)
     }
 
@@ -193,17 +202,17 @@ impl<'a, M: Mesh> ClockSync<'a, M> {
     }
 
     /// Fits all models along the binomial tree and sends them to the followers. Collective.
-    fn synchronise(&mut self, points: (u32, u64)) -> Result<()> {
+    fn synchronise(&mut self, pings: Pings) -> Result<()> {
         let me = self.team.rank();
         if let Some(at) = self.leaders.iter().position(|rank| *rank == me) {
             let mut known = 1;
             while known < self.leaders.len() {
                 if at < known {
                     if let Some(client) = self.leaders.get(at + known) {
-                        self.answer_pings(*client, points.0)?;
+                        self.answer_pings(*client, pings.points)?;
                     }
                 } else if at < 2 * known {
-                    self.fit_to(self.leaders[at - known], points)?;
+                    self.fit_to(self.leaders[at - known], pings)?;
                 }
                 known *= 2;
             }
@@ -245,7 +254,7 @@ impl<'a, M: Mesh> ClockSync<'a, M> {
     }
 
     /// Fits this rank's model to a rank whose model is known.
-    fn fit_to(&mut self, reference: Rank, (points, gap_ns): (u32, u64)) -> Result<()> {
+    fn fit_to(&mut self, reference: Rank, Pings { points, gap_ns }: Pings) -> Result<()> {
         let gap = (gap_ns as f64 / self.clock.tick_ns()) as u64;
         for _ in 0..points {
             let point = self.ping(reference)?;

@@ -108,7 +108,8 @@ impl<'k, M: Mesh> SamplePacer<'k, M> {
         &self,
         team: &dyn Team,
         batch: u64,
-        (legs, clock): (u64, Facts),
+        legs: u64,
+        clock: Facts,
         samples: RoundSamples,
     ) -> Result<Option<Summary>> {
         let mut all = Vec::new();

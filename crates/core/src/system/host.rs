@@ -3,7 +3,10 @@
 use std::{fs, thread::sleep, time::Duration};
 
 use super::{environment::read, limits::Limits};
-use crate::{result::Mark, unit::Bytes};
+use crate::{
+    result::{Level, Mark, MarkCode},
+    unit::Bytes,
+};
 
 /// Time over which load is measured.
 const LOAD_TIME: Duration = Duration::from_millis(400);
@@ -70,61 +73,39 @@ impl HostState {
     pub fn problems(&self, ranks: u32) -> Vec<Mark> {
         let mut notices = Vec::new();
         let mut add =
-            |code: &str, short: String, advice: &str| notices.push(Mark::caution(code, short, advice));
+            |code, short: String, cause: &str| notices.push(Mark::new(code, short, cause).at(Level::Caution));
         let bytes = |n: u64| Bytes(n >> 20 << 20).to_string();
         if let Some(limit) = self.limits.locked_memory.filter(|_| self.rdma) {
             let short = format!("{} KiB may be locked", limit >> 10);
-            add(
-                "memlock",
-                short,
-                "RDMA registers memory by locking it: ulimit -l unlimited, also for remote shells",
-            );
+            add(MarkCode::LockedMemory, short, "RDMA registers memory by locking it");
         }
         let needed = MIN_FILES + 4 * u64::from(ranks);
         if let Some(limit) = self.limits.files.filter(|limit| *limit < needed) {
-            add(
-                "nofile",
-                format!("{limit} open files"),
-                "a rank may need several per other rank: ulimit -n 65536",
-            );
+            add(MarkCode::OpenFiles, format!("{limit} open files"), "a rank may need several per other rank");
         }
         if let Some(limit) = self.limits.stack.filter(|limit| *limit < MIN_STACK) {
-            add(
-                "stack",
-                format!("a stack of {} KiB", limit >> 10),
-                "some libraries overflow small stacks: ulimit -s 8192",
-            );
+            let short = format!("a stack of {} KiB", limit >> 10);
+            add(MarkCode::Stack, short, "some libraries overflow small stacks");
         }
         let needed = MIN_SHARED * u64::from(ranks);
         if let Some(free) = self.shared_free.filter(|free| ranks > 1 && *free < needed) {
             let short = format!("{} free in /dev/shm", bytes(free));
-            add(
-                "shared_memory",
-                short,
-                "ranks of one host communicate through it: enlarge it (docker run --shm-size=1g) or remove files of old jobs",
-            );
+            add(MarkCode::SharedMemory, short, "ranks of one host communicate through it");
         }
         if let Some(part) = self.foreign.filter(|part| *part > MAX_FOREIGN_PART) {
             let short = format!("{:.0}% of the CPUs are busy", part * 100.0);
-            add("foreign_load", short, "other processes run here: wait until they end, or measure elsewhere");
+            add(MarkCode::ForeignLoad, short, "other processes run here");
         }
         if let Some(part) = self.stolen.filter(|part| *part > MAX_STOLEN_PART) {
             let short = format!("{:.0}% of the CPU time is stolen", part * 100.0);
-            add("stolen", short, "the hypervisor gives it to other machines: request dedicated cores");
+            add(MarkCode::Stolen, short, "the hypervisor gives it to other machines");
         }
         if self.compacts {
-            add(
-                "huge_pages",
-                "page faults may wait for huge pages".into(),
-                "avoid compaction: echo madvise > /sys/kernel/mm/transparent_hugepage/defrag",
-            );
+            add(MarkCode::HugePages, "page faults may wait for huge pages".into(), "avoid compaction");
         }
         if self.traced && ranks > 1 {
-            add(
-                "ptrace_scope",
-                "ranks cannot read each other's memory".into(),
-                "large messages inside a host are copied twice: sysctl kernel.yama.ptrace_scope=0",
-            );
+            let short = "ranks cannot read each other's memory".into();
+            add(MarkCode::PtraceScope, short, "large messages inside a host are copied twice");
         }
         notices
     }
@@ -177,7 +158,7 @@ mod tests {
     use super::*;
 
     fn codes(host: &HostState, ranks: u32) -> Vec<String> {
-        host.problems(ranks).into_iter().map(|notice| notice.code).collect()
+        host.problems(ranks).into_iter().map(|notice| notice.code.to_string()).collect()
     }
 
     #[test]

@@ -131,8 +131,8 @@ impl KilledForMemory {
     pub fn since(&self) -> &'static str {
         let has_grown = |(file, before): (&PathBuf, &u64)| killed(file).is_some_and(|now| now > *before);
         if self.0.iter().any(has_grown) {
-            "; the kernel killed a process of these ranks' container or batch job because its memory was used up: choose smaller --sizes \
-             or fewer ranks, or ask for more memory"
+            "; the kernel killed a process of these ranks' container or batch job because its memory was \
+             used up: choose smaller --sizes or fewer ranks, or ask for more memory"
         } else {
             ""
         }

@@ -195,13 +195,13 @@ fn boxes<'n>(points: &BTreeSet<Vec<Index<'n>>>) -> Vec<Box<'n>> {
         return vec![first];
     }
     // Neighbours in the order of boxes are tried until nothing changes, then all pairs.
-    let mut all_pairs = false;
-    while join(&mut all, all_pairs) || !std::mem::replace(&mut all_pairs, true) {}
+    let mut reach = 1;
+    while join(&mut all, reach) || std::mem::replace(&mut reach, usize::MAX) == 1 {}
     all
 }
 
-/// Joins boxes with later ones in one pass, and returns whether it did.
-fn join(all: &mut Vec<Box<'_>>, all_pairs: bool) -> bool {
+/// Joins boxes with those of the next `reach` in one pass, and returns whether it did.
+fn join(all: &mut Vec<Box<'_>>, reach: usize) -> bool {
     all.sort_by_cached_key(|of| {
         let size: usize = of.iter().map(BTreeSet::len).product();
         let text = |index: Option<&Index<'_>>| index.map(|(_, digits)| (*digits).to_owned());
@@ -211,15 +211,14 @@ fn join(all: &mut Vec<Box<'_>>, all_pairs: bool) -> bool {
     let (mut changed, mut at) = (false, 0);
     while at + 1 < all.len() {
         let mut next = at + 1;
-        while next < all.len() {
+        while next < all.len() && next - at <= reach {
             match joined(&all[at], &all[next]) {
                 Some(of_both) => {
                     all[at] = of_both;
                     all.remove(next);
                     changed = true;
                 }
-                None if all_pairs => next += 1,
-                None => break,
+                None => next += 1,
             }
         }
         at += 1;

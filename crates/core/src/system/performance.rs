@@ -134,8 +134,8 @@ fn whole(count: u64, [enabled, running]: [u64; 2]) -> std::result::Result<f64, S
     if running < enabled {
         let percent = 100.0 * running as f64 / enabled as f64;
         return Err(format!(
-            "unavailable: the counter had the hardware for {percent:.0} % of the time, because the CPU has fewer counters than events, or another \
-             program counts: end the other program"
+            "unavailable: the counter had the hardware for {percent:.0} % of the time, because the CPU has \
+             fewer counters than events, or another program counts: end the other program"
         ));
     }
     Ok(count as f64)

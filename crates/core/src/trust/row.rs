@@ -6,7 +6,7 @@ use crate::{
     benchmark::{Figures, payload::Check},
     measure::stop::Ending,
     order::sort_by_number,
-    result::{Growth, Level, Mark, Samples},
+    result::{Growth, Level, Mark, MarkCode, Samples},
     stats::{self, Summary},
     system::environment::Counters,
     trust::Effect,
@@ -80,17 +80,17 @@ pub fn of_row(row: RowFacts<'_>) -> Vec<Mark> {
 pub fn of_samples(summary: &Summary) -> Vec<Mark> {
     let mut marks = Vec::from_iter(no_interval(summary));
     if !summary.independent() {
-        marks.push(Mark::note(
-            "autocorrelated",
+        marks.push(Mark::new(
+            MarkCode::Autocorrelated,
             format!("autocorrelated {:.2}", summary.lag1),
-            "successive samples resemble each other, by drift or phases: look at the raw samples, raise --max-time",
+            "successive samples resemble each other, by drift or phases",
         ));
     }
     if summary.bimodal {
-        marks.push(Mark::caution(
+        marks.push(Mark::new(
+            MarkCode::Bimodal,
             "bimodal",
-            "bimodal",
-            "samples fall into two groups and the median is in one of them: look at the raw samples and at other launches",
+            "samples fall into two groups and the median is in one of them",
         ));
     }
     marks
@@ -104,15 +104,10 @@ pub fn costly_clock(overhead_ns: u64, sample_ns: f64) -> Option<Mark> {
     let part = overhead_ns as f64 / sample_ns.max(1.0);
     let level = if part > CLOCK_PART_OF_CAUTION { Level::Caution } else { Level::Note };
     (part > MAX_CLOCK).then(|| {
-        Mark::new(
-            level,
-            "clock_cost",
-            format!("clock {:.0}%", part * 100.0),
-            format!(
-                "each sample contains one reading of the clock, {overhead_ns} ns, which is not subtracted: \
-                 --batch 10 divides it by 10"
-            ),
-        )
+        let cause = format!(
+            "each sample contains one reading of the clock, {overhead_ns} ns, which is not subtracted"
+        );
+        Mark::new(MarkCode::ClockCost, format!("clock {:.0}%", part * 100.0), cause).at(level)
     })
 }
 
@@ -122,12 +117,12 @@ pub fn wrong_clock(errors: impl Iterator<Item = f64>) -> Option<Mark> {
     let (rank, error) = (0..).zip(errors).max_by(|a: &(u32, f64), b| a.1.total_cmp(&b.1))?;
     (error > MAX_CLOCK_ERROR).then(|| {
         let percent = error * 100.0;
-        Mark::invalid(
-            "wrong_clock",
+        Mark::new(
+            MarkCode::WrongClock,
             format!("clock off {percent:.1}%"),
             format!(
-                "the clock of rank {rank} differs from that of its host by {percent:.1} %, and so do its times: the time stamp counter was \
-                 measured wrong, or changed, as when a virtual machine moves: measure again"
+                "the clock of rank {rank} differs from that of its host by {percent:.1} %, and so do its times: \
+                 the time stamp counter was measured wrong, or changed, as when a virtual machine moves"
             ),
         )
     })
@@ -137,15 +132,11 @@ pub fn wrong_clock(errors: impl Iterator<Item = f64>) -> Option<Mark> {
 pub fn below_one_way(summary: &Summary, one_way_ns: f64) -> Option<Mark> {
     let upper = summary.ci95.map_or(summary.median, |[_, high]| high);
     (upper < one_way_ns).then(|| {
-        Mark::invalid(
-            "below_one_way",
-            "below one way",
-            format!(
-                "an empty message takes {:.3} us one way in this run, so broadcasts overlapped or ranks started apart: \
-                 do not read this row as the time of a broadcast",
-                one_way_ns / 1e3
-            ),
-        )
+        let cause = format!(
+            "an empty message takes {:.3} us one way in this run, so broadcasts overlapped or ranks started apart",
+            one_way_ns / 1e3
+        );
+        Mark::new(MarkCode::BelowOneWay, "below one way", cause)
     })
 }
 
@@ -155,10 +146,10 @@ pub fn late_starts(samples: &[Samples]) -> Option<Mark> {
     let all = samples.iter().map(|s| s.elapsed_ns.len()).max().unwrap_or(0);
     let part = late.len() as f64 / all.max(1) as f64;
     (part > MAX_LATE).then(|| {
-        Mark::caution(
-            "late_starts",
+        Mark::new(
+            MarkCode::LateStarts,
             format!("late {:.0}%", part * 100.0),
-            "a rank started these samples after the agreed time, and they do not count: give each rank its own CPU",
+            "a rank started these samples after the agreed time, and they do not count",
         )
     })
 }
@@ -172,11 +163,10 @@ pub fn starts_apart(samples: &[Samples]) -> Option<Mark> {
     };
     let part = median_of(&|s, i| s.started_ns[i])? / median_of(&Samples::until_end_ns)?;
     (part > MAX_APART).then(|| {
-        Mark::caution(
-            "starts_apart",
+        Mark::new(
+            MarkCode::StartsApart,
             format!("starts apart {:.0}%", part * 100.0),
-            "the pairs started during this part of a sample, while not all of them communicated: give each rank its own CPU, \
-             or raise --max-time",
+            "the pairs started during this part of a sample, while not all of them communicated",
         )
     })
 }
@@ -186,12 +176,13 @@ pub fn saturated(figures: &Figures) -> Option<Mark> {
     let value = |name: &str| figures.get(name)?.value();
     let (offered, backlog) = (value(OFFERED)?, value(BACKLOG)?);
     (backlog > SATURATED_PERCENT).then(|| {
-        Mark::caution(
-            "saturated",
+        Mark::with_advice(
+            MarkCode::Saturated,
             "saturated",
             format!(
-                "less than the offered rate was achieved, so that the latency grew during the row and depends on its duration: \
-                 offer less than {offered} requests per second, or raise --window if the achieved rate is below that of the link"
+                "less than the offered rate was achieved, so that the latency grew during the row and \
+                 depends on its duration: offer less than {offered} requests per second, or raise --window \
+                 if the achieved rate is below that of the link"
             ),
         )
     })
@@ -201,25 +192,19 @@ pub fn saturated(figures: &Figures) -> Option<Mark> {
 pub fn clocks_apart(range_ns: f64, summary: &Summary) -> Option<Mark> {
     let part = range_ns / summary.median.max(1.0);
     (part > MAX_CLOCKS_APART).then(|| {
-        Mark::caution(
-            "clocks_apart",
-            format!("clocks apart {:.0}%", part * 100.0),
-            format!(
-                "the synchronised clocks differ by up to {:.3} us, and the time from the first start to the last end contains \
-                 it: keep the network quiet, or use --pace dissemination",
-                range_ns / 1e3
-            ),
-        )
+        let cause = format!(
+            "the synchronised clocks differ by up to {:.3} us, and the time from the first start to the last end \
+             contains it",
+            range_ns / 1e3
+        );
+        Mark::new(MarkCode::ClocksApart, format!("clocks apart {:.0}%", part * 100.0), cause)
     })
 }
 
 /// Returns the mark of a 0-byte broadcast with acknowledgement, for which one byte was sent.
 pub fn one_byte() -> Mark {
-    Mark::note(
-        "one_byte",
-        "1 byte",
-        "a broadcast of 0 bytes sends no message to acknowledge, so one byte was broadcast: compare it with 1-byte rows",
-    )
+    let cause = "a broadcast of 0 bytes sends no message to acknowledge, so one byte was broadcast";
+    Mark::new(MarkCode::OneByte, "1 byte", cause)
 }
 
 /// Names at most this many counters.
@@ -240,11 +225,11 @@ fn named<'a>(grown: impl Iterator<Item = &'a Growth>) -> (String, u64) {
 pub fn throttled(grown: &[Growth]) -> Option<Mark> {
     let (named, number) = named(grown.iter().filter(|one| one.is_throttling()));
     (number > 0).then(|| {
-        Mark::caution(
-            "throttled",
+        Mark::new(
+            MarkCode::Throttled,
             named,
-            "CPUs were too hot and lowered their frequency in this row, or in the second before it, which slows every sample: look at \
-             the cooling of these hosts",
+            "CPUs were too hot and lowered their frequency in this row, or in the second before it, \
+             which slows every sample",
         )
     })
 }
@@ -256,31 +241,32 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
     let cpu_ns = (wall_ns * f64::from(ranks)).max(1.0);
     let of_delays = |ns: f64| effect.of_delays(ns / legs_per_sample);
     let mut marks = Vec::new();
-    let mut add = |code: &str, what: String, most: f64, least: Level, advice: &str| {
+    let mut add = |code: MarkCode, what: String, most: f64, least: Level, cause: &str| {
         let short = format!("{what} (up to {})", percent(most));
         // A mark that is a caution in any case has no effect that bounds its level.
         let bound = (least == Level::Note).then_some(most);
-        marks.push(Mark { effect: bound, ..Mark::new(effect.level(most).max(least), code, short, advice) });
+        let mark = Mark::new(code, short, cause).at(effect.level(most).max(least));
+        marks.push(Mark { effect: bound, ..mark });
     };
     if counters.preemptions > 0 {
         add(
-            "preempted",
+            MarkCode::Preempted,
             format!("preempted {}x", counters.preemptions),
             effect.of_interruptions(counters.preemptions),
             Level::Note,
-            "other programs ran on the ranks' CPUs, which moves the median by at most the part in brackets: stop them, or bind ranks elsewhere",
+            "other programs ran on the ranks' CPUs, which moves the median by at most the part in brackets",
         );
     }
     let errors = row.grown.iter().filter(|one| one.is_error() && !one.is_throttling());
     let (errors, number) = named(errors);
     if number > 0 {
         add(
-            "device_errors",
+            MarkCode::DeviceErrors,
             errors,
             effect.of_interruptions(number),
             Level::Note,
-            "these counters grew in this row, or in the second before it; they stand still while hardware is healthy, and each error \
-             may have delayed a message: look at the cables, ports and logs of these hosts",
+            "these counters grew in this row, or in the second before it; they stand still while hardware is \
+             healthy, and each error may have delayed a message",
         );
     }
     let waited = counters.waited_ns as f64 / cpu_ns;
@@ -288,23 +274,23 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
         let in_samples = counters.slices as f64 / row.samples.len().max(1) as f64;
         let is_often = waited > OFTEN_WAITED[0] && in_samples > OFTEN_WAITED[1];
         add(
-            "waited",
+            MarkCode::Waited,
             format!("waited {:.0}%", (waited * 100.0).min(100.0)),
             effect.of_interruptions(counters.slices).min(of_delays(counters.waited_ns as f64)),
             if is_often { Level::Caution } else { Level::Note },
-            "ranks waited for a CPU during the first part of the time, which moves the median by at most the part in brackets; what ran \
-             meanwhile also used the caches: stop other programs, or bind ranks elsewhere",
+            "ranks waited for a CPU during the first part of the time, which moves the median by at most the part \
+             in brackets; what ran meanwhile also used the caches",
         );
     }
     let stolen = counters.stolen_ns as f64 / wall_ns.max(1.0);
     if stolen > MAX_STOLEN && counters.stolen_ns >= MIN_STOLEN_NS {
         add(
-            "stolen",
+            MarkCode::Stolen,
             format!("stolen {:.0}%", (stolen * 100.0).min(100.0)),
             of_delays(stolen * cpu_ns),
             Level::Note,
-            "the hypervisor took CPU time from this virtual machine, which moves the median by at most the part in brackets: measure on a \
-             host with dedicated cores",
+            "the hypervisor took CPU time from this virtual machine, which moves the median by at most the part in \
+             brackets",
         );
     }
     marks
@@ -314,15 +300,15 @@ fn unverified(check: &Check, checked: u64) -> Option<Mark> {
     let (level, why) = match check {
         Check::Passed if checked == 0 => (
             Level::Note,
-            "each check sees a part of what an iteration delivers, and there was no time to check a whole one (--verify full, or a \
-             smaller --window)",
+            "each check sees a part of what an iteration delivers, and there was no time to check a whole \
+             one (--verify full, or a smaller --window)",
         ),
         Check::Passed | Check::Failed(_) => return None,
         Check::Unsupported => (Level::Note, "this benchmark cannot check payloads"),
         Check::Off => (Level::Caution, "payloads were not checked, because verification is off"),
     };
     let advice = format!("{why}: the row does not prove that data arrived right");
-    Some(Mark::new(level, "unverified", "unverified", advice))
+    Some(Mark::with_advice(MarkCode::Unverified, "unverified", advice).at(level))
 }
 
 /// Returns a fraction in percent, with one decimal below 10 %.
@@ -339,16 +325,13 @@ fn no_interval(summary: &Summary) -> Option<Mark> {
     } else {
         "samples depend on earlier ones, even as medians of blocks"
     };
-    Some(Mark::invalid("no_interval", "no interval", format!("{why}: raise --max-time or --iterations")))
+    Some(Mark::new(MarkCode::NoInterval, "no interval", why))
 }
 
 /// Marks a row that took many times longer than planned.
 fn slowed() -> Mark {
-    Mark::invalid(
-        "slowed",
-        "became slow",
-        "the row took ten times as long as planned and was ended with fewer samples: give each rank a CPU of its own",
-    )
+    let cause = "the row took ten times as long as planned and was ended with fewer samples";
+    Mark::new(MarkCode::Slowed, "became slow", cause)
 }
 
 fn not_converged(summary: &Summary, precision: f64) -> Option<Mark> {
@@ -358,10 +341,10 @@ fn not_converged(summary: &Summary, precision: f64) -> Option<Mark> {
         Some(reached) if reached > 1.0 => "over 100%".into(),
         Some(reached) => format!("{:.1}%", reached * 100.0),
     };
-    Some(Mark::note(
-        "not_converged",
+    Some(Mark::new(
+        MarkCode::NotConverged,
         format!("not converged ({reached})"),
-        format!("precision reached: {reached}, requested: {:.1}%: raise --max-time", precision * 100.0),
+        format!("precision reached: {reached}, requested: {:.1}%", precision * 100.0),
     ))
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     benchmark::{
         Case, Context, Figure, Figures, Method, Metric, Role,
-        payload::{Check, Fill, Slots},
+        payload::{Check, Fill, MessageId, Slots},
     },
     error::{Error, Result},
     measure::{
@@ -37,9 +37,10 @@ const BUFFERS: u32 = 64;
 /// Returns the description of what is timed.
 pub const fn method(like: &'static str) -> Method {
     Method {
-        timed: "rank 0 sends datagrams at scheduled times and writes into each when it was sent; rank 1 receives them and reads the \
-                clock after each call; the figures count from the first datagram that arrives to the last; datagrams that are due \
-                together are sent by one call, and those that arrive together received by one, unless --offload is off",
+        timed: "rank 0 sends datagrams at scheduled times and writes into each when it was sent; rank 1 \
+                receives them and reads the clock after each call; the figures count from the first \
+                datagram that arrives to the last; datagrams that are due together are sent by one call, \
+                and those that arrive together received by one, unless --offload is off",
         untimed: "the schedule, buffers, filling and checking them, the report of rank 1, which follows over TCP",
         like,
     }
@@ -112,7 +113,7 @@ impl<L: DatagramLink> Steps for Paced<L> {
         let checks = (0..).zip(numbers).filter_map(|(slot, number)| {
             let (number, start) = (number? % u64::from(slots.count), slots.offset(slot));
             let message = &incoming[start..start + slots.bytes as usize];
-            Some(fill.words(*peer, number).check(message, (*rank, number)))
+            Some(fill.words(*peer, number).check(message, MessageId { rank: *rank, slot: number }))
         });
         Ok(checks.fold(Check::Passed, Check::and))
     }

@@ -198,7 +198,8 @@ pub enum PingPong {}
 impl Pattern for PingPong {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "one blocking send and one blocking receive on rank 0, a receive and a send on rank 1; the figure is half the time",
+        timed: "one blocking send and one blocking receive on rank 0, a receive and a send on rank 1; the \
+                figure is half the time",
         untimed: "connections, buffers, filling and checking them",
         like: "osu_latency; IMB PingPong",
     };
@@ -231,7 +232,8 @@ pub enum Stream {}
 impl Pattern for Stream {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
-        timed: "on rank 0, a window of nonblocking sends, waiting for all, and receiving the acknowledgement; rank 1 posts all receives, waits, and acknowledges",
+        timed: "on rank 0, a window of nonblocking sends, waiting for all, and receiving the \
+                acknowledgement; rank 1 posts all receives, waits, and acknowledges",
         untimed: "connections, buffers, filling and checking them",
         like: "osu_bw, whose messages share a single buffer; IMB Uniband",
     };
@@ -264,7 +266,8 @@ pub enum BiStream {}
 impl Pattern for BiStream {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
-        timed: "on both ranks, a window of nonblocking receives, a window of nonblocking sends, and waiting for all of them",
+        timed: "on both ranks, a window of nonblocking receives, a window of nonblocking sends, and \
+                waiting for all of them",
         untimed: "connections, buffers, filling and checking them",
         like: "osu_bibw, whose messages share a single buffer; IMB Biband",
     };
@@ -372,7 +375,8 @@ pub enum Unidirectional {}
 impl Pattern for Unidirectional {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = Method {
-        timed: "a window of blocking sends back to back and one acknowledgement; the figure is the window divided by the time, and the time of a message is that of the window divided by its messages",
+        timed: "a window of blocking sends back to back and one acknowledgement; the figure is the window \
+                divided by the time, and the time of a message is that of the window divided by its messages",
         untimed: "connections, buffers, filling and checking them",
         like: "LinkTest, unidirectional",
     };

@@ -9,7 +9,7 @@ use std::fmt;
 use crate::{
     benchmark::{
         Case, CaseValues, Context, Figure, Figures, Method, Metric, Named, Parameter, ParameterValue, Reader,
-        Role, Work,
+        Role, Value, Work,
         payload::{Check, Fill, Mismatch, Slots},
     },
     error::{Error, Result},
@@ -31,9 +31,10 @@ pub const FORMULA: &str = "t: from the scheduled time of a request to its reply"
 /// Returns the description of what is timed.
 pub const fn method(like: &'static str) -> Method {
     Method {
-        timed: "rank 0 sends requests at scheduled times without waiting for replies and polls for them; rank 1 receives each \
-                request and replies with 8 bytes; the figure counts from the scheduled time to the arrival of the reply, also if \
-                a request is sent late because as many as --window are in flight",
+        timed: "rank 0 sends requests at scheduled times without waiting for replies and polls for them; \
+                rank 1 receives each request and replies with 8 bytes; the figure counts from the \
+                scheduled time to the arrival of the reply, also if a request is sent late because as many \
+                as --window are in flight",
         untimed: "connections, the schedule, buffers, filling and checking them",
         like,
     }
@@ -360,7 +361,8 @@ impl Rate {
             Ok(rate as u64)
         } else {
             Err(Error::unsupported(format!(
-                "{self} are {exact:.3} messages of {bytes} bytes per second; possible are whole numbers from 1 to {MAX_RATE}"
+                "{self} are {exact:.3} messages of {bytes} bytes per second; possible are whole numbers \
+                 from 1 to {MAX_RATE}"
             )))
         }
     }
@@ -370,9 +372,9 @@ impl ParameterValue for Rate {
     const PARAMETER: &'static Parameter = &Parameter::read_by(
         "rate",
         "RATES",
-        "Messages per second that are offered, or bits per second of their payload, each with a row, for example: --rate 1000..64000:x4 or \
-         --rate 100Mbit/s,1Gbit/s",
-        Reader::List(|text| Ok(parse_rates(text)?.iter().map(ToString::to_string).collect())),
+        "Messages per second that are offered, or bits per second of their payload, each with a row, for \
+         example: --rate 1000..64000:x4 or --rate 100Mbit/s,1Gbit/s",
+        Reader::List(|text| Ok(parse_rates(text)?.into_iter().map(Value::new).collect())),
     )
     .usually("1000,10000,100000")
     .named(Named::First(shown));
@@ -385,14 +387,14 @@ impl ParameterValue for Rate {
         }
     }
 
-    fn text(self) -> String {
+    fn text(&self) -> String {
         self.to_string()
     }
 }
 
 /// Returns the messages per second of a case; the rate itself if it is not possible.
 fn shown(values: &CaseValues, bytes: Bytes) -> Option<String> {
-    let rate: Rate = values.text(Rate::PARAMETER).and_then(|text| Rate::parse(text).ok())?;
+    let rate: Rate = values.find()?;
     Some(rate.of_messages(bytes.0).map_or(rate.to_string(), |rate| rate.to_string()))
 }
 
@@ -421,7 +423,8 @@ const BIT_UNITS: [(&str, u64); 4] =
 /// Usage error for malformed rates, rates of 0 and rates above 10 million messages.
 pub fn parse_rates(text: &str) -> Result<Vec<Rate>> {
     let bad = || {
-        let examples = "use numbers such as 1000,2000, a range such as 1000..64000:x4, or bits such as 100Mbit/s,1Gbit/s";
+        let examples = "use numbers such as 1000,2000, a range such as 1000..64000:x4, or bits such as \
+                        100Mbit/s,1Gbit/s";
         Error::usage(format!("{text:?} is no list of 1 to {MAX_RATE} messages per second; {examples}"))
     };
     if text.ends_with("bit/s") {

@@ -52,8 +52,8 @@ fn of_thread(fill: Fill, thread: u32) -> Fill {
 impl<L: SharedLink> Kernel for SharedPing<L> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
-        timed: "on each thread of rank 0, one blocking send and one blocking receive of the answer, which any thread of \
-                rank 1 sends; the figure is half the time, over the samples of all threads",
+        timed: "on each thread of rank 0, one blocking send and one blocking receive of the answer, which \
+                any thread of rank 1 sends; the figure is half the time, over the samples of all threads",
         untimed: "starting threads, buffers, filling and checking them",
         like: "osu_latency_mt, which reports only the mean of its threads; IMB-MT PingPong",
     };

@@ -403,7 +403,7 @@ mod part_tests {
 
     fn part(flow: DataFlow, rank: u32, ranks: u32, root: Root, in_place: bool) -> Part {
         let neighbours = if flow.has_neighbours() {
-            neighbours(Topology::Graph, Neighbourhood::DEFAULT, rank, ranks)
+            neighbours(Topology::Graph, &Neighbourhood::DEFAULT, rank, ranks)
         } else {
             Neighbours::default()
         };

@@ -63,7 +63,10 @@ macro_rules! its_type {
 
 /// Declares operations: data flow, blocking call, nonblocking call, persistent call in MPI 4 and in Open MPI 4.1, arguments.
 macro_rules! calls {
-    ($($(#[$doc:meta])* $name:ident: $flow:expr, $call:ident, $start:ident, $init:literal, $extension:literal, |$a:ident| ($($argument:expr),*);)*) => {$(
+    ($(
+        $(#[$doc:meta])* $name:ident: $flow:expr, $call:ident, $start:ident, $init:literal, $extension:literal,
+        |$a:ident| ($($argument:expr),*);
+    )*) => {$(
         $(#[$doc])*
         #[derive(Debug)]
         pub enum $name {}
@@ -94,7 +97,9 @@ macro_rules! calls {
                     unsafe {
                         let routine = std::mem::transmute::<
                             Routine,
-                            unsafe extern "C" fn($(its_type!($argument),)* ffi::MPI_Info, *mut ffi::MPI_Request) -> c_int,
+                            unsafe extern "C" fn(
+                                $(its_type!($argument),)* ffi::MPI_Info, *mut ffi::MPI_Request
+                            ) -> c_int,
                         >(routine);
                         routine($($argument,)* ffi::RSMPI_INFO_NULL, request)
                     }
@@ -107,23 +112,31 @@ macro_rules! calls {
 #[rustfmt::skip]
 calls! {
     /// `MPI_Allgather`.
-    Allgather: DataFlow::ALLGATHER, MPI_Allgather, MPI_Iallgather, c"MPI_Allgather_init", c"MPIX_Allgather_init",
+    Allgather: DataFlow::ALLGATHER, MPI_Allgather, MPI_Iallgather,
+        c"MPI_Allgather_init", c"MPIX_Allgather_init",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.comm);
     /// `MPI_Allgatherv`.
-    Allgatherv: DataFlow::ALLGATHER.vector(), MPI_Allgatherv, MPI_Iallgatherv, c"MPI_Allgatherv_init", c"MPIX_Allgatherv_init",
-        |a| (a.from, a.count, a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
+    Allgatherv: DataFlow::ALLGATHER.vector(), MPI_Allgatherv, MPI_Iallgatherv,
+        c"MPI_Allgatherv_init", c"MPIX_Allgatherv_init",
+        |a| (a.from, a.count, a.datatype,
+            a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
     /// `MPI_Allreduce`.
-    Allreduce: DataFlow::ALLREDUCE, MPI_Allreduce, MPI_Iallreduce, c"MPI_Allreduce_init", c"MPIX_Allreduce_init",
+    Allreduce: DataFlow::ALLREDUCE, MPI_Allreduce, MPI_Iallreduce,
+        c"MPI_Allreduce_init", c"MPIX_Allreduce_init",
         |a| (a.from, a.to, a.count, a.datatype, a.op, a.comm);
     /// `MPI_Alltoall`.
     Alltoall: DataFlow::ALLTOALL, MPI_Alltoall, MPI_Ialltoall, c"MPI_Alltoall_init", c"MPIX_Alltoall_init",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.comm);
     /// `MPI_Alltoallv`.
-    Alltoallv: DataFlow::ALLTOALL.vector(), MPI_Alltoallv, MPI_Ialltoallv, c"MPI_Alltoallv_init", c"MPIX_Alltoallv_init",
-        |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
+    Alltoallv: DataFlow::ALLTOALL.vector(), MPI_Alltoallv, MPI_Ialltoallv,
+        c"MPI_Alltoallv_init", c"MPIX_Alltoallv_init",
+        |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.datatype,
+            a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
     /// `MPI_Alltoallw`.
-    Alltoallw: DataFlow::ALLTOALL.vector(), MPI_Alltoallw, MPI_Ialltoallw, c"MPI_Alltoallw_init", c"MPIX_Alltoallw_init",
-        |a| (a.from, a.outgoing.counts(), a.outgoing.starts(), a.outgoing.datatypes(), a.to, a.incoming.counts(), a.incoming.starts(), a.incoming.datatypes(), a.comm);
+    Alltoallw: DataFlow::ALLTOALL.vector(), MPI_Alltoallw, MPI_Ialltoallw,
+        c"MPI_Alltoallw_init", c"MPIX_Alltoallw_init",
+        |a| (a.from, a.outgoing.counts(), a.outgoing.starts(), a.outgoing.datatypes(),
+            a.to, a.incoming.counts(), a.incoming.starts(), a.incoming.datatypes(), a.comm);
     /// `MPI_Barrier`.
     Barrier: DataFlow::BARRIER, MPI_Barrier, MPI_Ibarrier, c"MPI_Barrier_init", c"MPIX_Barrier_init",
         |a| (a.comm);
@@ -138,30 +151,41 @@ calls! {
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.root, a.comm);
     /// `MPI_Gatherv`.
     Gatherv: DataFlow::GATHER.vector(), MPI_Gatherv, MPI_Igatherv, c"MPI_Gatherv_init", c"MPIX_Gatherv_init",
-        |a| (a.from, a.count, a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.root, a.comm);
+        |a| (a.from, a.count, a.datatype,
+            a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.root, a.comm);
     /// `MPI_Neighbor_allgather`.
-    NeighborAllgather: DataFlow::NEIGHBOR_ALLGATHER, MPI_Neighbor_allgather, MPI_Ineighbor_allgather, c"MPI_Neighbor_allgather_init", c"MPIX_Neighbor_allgather_init",
+    NeighborAllgather: DataFlow::NEIGHBOR_ALLGATHER, MPI_Neighbor_allgather, MPI_Ineighbor_allgather,
+        c"MPI_Neighbor_allgather_init", c"MPIX_Neighbor_allgather_init",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.comm);
     /// `MPI_Neighbor_allgatherv`.
-    NeighborAllgatherv: DataFlow::NEIGHBOR_ALLGATHER.vector(), MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, c"MPI_Neighbor_allgatherv_init", c"MPIX_Neighbor_allgatherv_init",
-        |a| (a.from, a.count, a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
+    NeighborAllgatherv: DataFlow::NEIGHBOR_ALLGATHER.vector(), MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv,
+        c"MPI_Neighbor_allgatherv_init", c"MPIX_Neighbor_allgatherv_init",
+        |a| (a.from, a.count, a.datatype,
+            a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
     /// `MPI_Neighbor_alltoall`.
-    NeighborAlltoall: DataFlow::NEIGHBOR_ALLTOALL, MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, c"MPI_Neighbor_alltoall_init", c"MPIX_Neighbor_alltoall_init",
+    NeighborAlltoall: DataFlow::NEIGHBOR_ALLTOALL, MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall,
+        c"MPI_Neighbor_alltoall_init", c"MPIX_Neighbor_alltoall_init",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.comm);
     /// `MPI_Neighbor_alltoallv`.
-    NeighborAlltoallv: DataFlow::NEIGHBOR_ALLTOALL.vector(), MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, c"MPI_Neighbor_alltoallv_init", c"MPIX_Neighbor_alltoallv_init",
-        |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.datatype, a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
+    NeighborAlltoallv: DataFlow::NEIGHBOR_ALLTOALL.vector(), MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv,
+        c"MPI_Neighbor_alltoallv_init", c"MPIX_Neighbor_alltoallv_init",
+        |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.datatype,
+            a.to, a.incoming.counts(), a.incoming.displacements(), a.datatype, a.comm);
     /// `MPI_Neighbor_alltoallw`.
-    NeighborAlltoallw: DataFlow::NEIGHBOR_ALLTOALL.vector(), MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, c"MPI_Neighbor_alltoallw_init", c"MPIX_Neighbor_alltoallw_init",
-        |a| (a.from, a.outgoing.counts(), a.outgoing.byte_displacements(), a.outgoing.datatypes(), a.to, a.incoming.counts(), a.incoming.byte_displacements(), a.incoming.datatypes(), a.comm);
+    NeighborAlltoallw: DataFlow::NEIGHBOR_ALLTOALL.vector(), MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw,
+        c"MPI_Neighbor_alltoallw_init", c"MPIX_Neighbor_alltoallw_init",
+        |a| (a.from, a.outgoing.counts(), a.outgoing.byte_displacements(), a.outgoing.datatypes(),
+            a.to, a.incoming.counts(), a.incoming.byte_displacements(), a.incoming.datatypes(), a.comm);
     /// `MPI_Reduce`.
     Reduce: DataFlow::REDUCE, MPI_Reduce, MPI_Ireduce, c"MPI_Reduce_init", c"MPIX_Reduce_init",
         |a| (a.from, a.to, a.count, a.datatype, a.op, a.root, a.comm);
     /// `MPI_Reduce_scatter`.
-    ReduceScatter: DataFlow::REDUCE_SCATTER.vector(), MPI_Reduce_scatter, MPI_Ireduce_scatter, c"MPI_Reduce_scatter_init", c"MPIX_Reduce_scatter_init",
+    ReduceScatter: DataFlow::REDUCE_SCATTER.vector(), MPI_Reduce_scatter, MPI_Ireduce_scatter,
+        c"MPI_Reduce_scatter_init", c"MPIX_Reduce_scatter_init",
         |a| (a.from, a.to, a.incoming.counts(), a.datatype, a.op, a.comm);
     /// `MPI_Reduce_scatter_block`.
-    ReduceScatterBlock: DataFlow::REDUCE_SCATTER_BLOCK, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, c"MPI_Reduce_scatter_block_init", c"MPIX_Reduce_scatter_block_init",
+    ReduceScatterBlock: DataFlow::REDUCE_SCATTER_BLOCK, MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block,
+        c"MPI_Reduce_scatter_block_init", c"MPIX_Reduce_scatter_block_init",
         |a| (a.from, a.to, a.count, a.datatype, a.op, a.comm);
     /// `MPI_Scan`.
     Scan: DataFlow::SCAN, MPI_Scan, MPI_Iscan, c"MPI_Scan_init", c"MPIX_Scan_init",
@@ -170,8 +194,10 @@ calls! {
     Scatter: DataFlow::SCATTER, MPI_Scatter, MPI_Iscatter, c"MPI_Scatter_init", c"MPIX_Scatter_init",
         |a| (a.from, a.count, a.datatype, a.to, a.count, a.datatype, a.root, a.comm);
     /// `MPI_Scatterv`.
-    Scatterv: DataFlow::SCATTER.vector(), MPI_Scatterv, MPI_Iscatterv, c"MPI_Scatterv_init", c"MPIX_Scatterv_init",
-        |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.datatype, a.to, a.count, a.datatype, a.root, a.comm);
+    Scatterv: DataFlow::SCATTER.vector(), MPI_Scatterv, MPI_Iscatterv,
+        c"MPI_Scatterv_init", c"MPIX_Scatterv_init",
+        |a| (a.from, a.outgoing.counts(), a.outgoing.displacements(), a.datatype,
+            a.to, a.count, a.datatype, a.root, a.comm);
 }
 
 /// The blocks that each rank sends and receives, and the ranks whose data is reduced. It determines the bytes per rank.

@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// The options of an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Bytes of a block without gaps; the mean if blocks are not equal.
     pub bytes: u64,
@@ -60,23 +60,12 @@ pub struct Options {
 
 impl Options {
     /// Returns the part of a rank in an operation of `ranks` ranks, those of its group.
-    pub fn part<C: Call>(self, rank: u32, ranks: u32) -> Part {
-        let Options {
-            bytes: payload,
-            blocks,
-            imbalance,
-            root,
-            in_place,
-            topology,
-            neighbourhood,
-            element,
-            op,
-            ..
-        } = self;
+    pub fn part<C: Call>(&self, rank: u32, ranks: u32) -> Part {
+        let Options { bytes: payload, blocks, imbalance, root, in_place, element, op, .. } = *self;
         let gaps = blocks.map(|blocks| Gaps { blocks, payload });
         let bytes = blocks.map_or(payload, |blocks| blocks.span(payload));
         let neighbours = if C::FLOW.has_neighbours() {
-            collective::neighbours(topology, neighbourhood, rank, ranks)
+            collective::neighbours(self.topology, &self.neighbourhood, rank, ranks)
         } else {
             Neighbours::default()
         };
@@ -143,7 +132,7 @@ impl<C: Call> Operation<C> {
         let comm = group.as_ref().unwrap_or(all);
         options.blocks.map(|blocks| blocks.count(options.bytes)).transpose()?;
         if C::FLOW.has_neighbours() {
-            collective::check_edges(options.topology, options.neighbourhood, comm.size())?;
+            collective::check_edges(options.topology, &options.neighbourhood, comm.size())?;
         }
         let part = options.part::<C>(comm.rank().0, comm.size());
         cx.agree(options.root.is_among(comm.size()))?;
@@ -168,7 +157,7 @@ impl<C: Call> Operation<C> {
         });
         let (datatype, mut arguments, from, to) = cx.agree(parts)?;
         let neighbourhood = if C::FLOW.has_neighbours() {
-            Some(collective::communicator(options.topology, options.neighbourhood, comm)?)
+            Some(collective::communicator(options.topology, &options.neighbourhood, comm)?)
         } else {
             None
         };
@@ -341,7 +330,7 @@ impl<C: Call> Operation<C> {
     /// The library has no persistent collectives, or this one is known to fail, or too many copies need requests.
     pub fn make_requests(&mut self, cx: &Context<'_>) -> Result<()> {
         Self::may_start(cx)?;
-        library::persistent_call_works(C::NAME, self.part.ranks, self.part.gaps.is_some())?;
+        library::persistent_call_works(C::NAME, self.part.ranks, self.part.gaps.map(|gaps| gaps.blocks))?;
         let rotates = C::FLOW.is_rooted() && self.part.root == Root::Rotating;
         sys::afford(cx, self.copies, 1, 0)?;
         let roots = if rotates { self.part.ranks as usize } else { 1 };

@@ -106,7 +106,8 @@ pub fn combining_works(cx: &Context<'_>, calls: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::unsupported(format!(
-        "{version} takes no memory of devices in {calls}, only in MPI_Allreduce, MPI_Reduce, MPI_Reduce_scatter_block, MPI_Scan and MPI_Exscan"
+        "{version} takes no memory of devices in {calls}, only in MPI_Allreduce, MPI_Reduce, \
+         MPI_Reduce_scatter_block, MPI_Scan and MPI_Exscan"
     )))
 }
 

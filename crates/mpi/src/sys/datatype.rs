@@ -26,8 +26,8 @@ pub(crate) fn count(elements: u64) -> Result<c_int> {
 #[inline(never)]
 fn uncountable(elements: u64) -> Error {
     Error::unsupported(format!(
-        "messages of {elements} elements need large-count calls; this benchmark has less than 2^31 elements: choose a longer --type, \
-         such as double, or smaller --sizes"
+        "messages of {elements} elements need large-count calls; this benchmark has less than 2^31 \
+         elements: choose a longer --type, such as double, or smaller --sizes"
     ))
 }
 
@@ -41,8 +41,8 @@ pub(crate) fn byte_count(bytes: u64) -> Result<c_int> {
 #[inline(never)]
 fn too_long(bytes: u64) -> Error {
     Error::unsupported(format!(
-        "messages, or buffers of calls with displacements, of {bytes} bytes need large-count calls; this benchmark has less than 2 GiB: \
-         choose smaller --sizes"
+        "messages, or buffers of calls with displacements, of {bytes} bytes need large-count calls; this \
+         benchmark has less than 2 GiB: choose smaller --sizes"
     ))
 }
 
@@ -78,8 +78,8 @@ pub(crate) fn elements(bytes: u64, element: ElementType) -> Result<u64> {
         Ok(bytes / width)
     } else {
         Err(Error::unsupported(format!(
-            "a message of {bytes} bytes is not a whole number of {} elements of {width} bytes: choose a multiple of {width} with \
-             --sizes, or another --type",
+            "a message of {bytes} bytes is not a whole number of {} elements of {width} bytes: choose a \
+             multiple of {width} with --sizes, or another --type",
             element.name()
         )))
     }
@@ -144,7 +144,8 @@ impl Element {
             count(bytes / self.width)
         } else {
             Err(Error::unsupported(format!(
-                "{bytes} bytes are not a whole number of elements of {} bytes: choose another --block-length and --stride",
+                "{bytes} bytes are not a whole number of elements of {} bytes: choose another \
+                 --block-length and --stride",
                 self.width
             )))
         }

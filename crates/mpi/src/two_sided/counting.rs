@@ -214,7 +214,8 @@ fn no_status() -> *mut ffi::MPI_Status {
 
 fn too_long(elements: u64) -> Error {
     Error::unsupported(format!(
-        "messages of {elements} elements need the large-count calls of MPI 4, which {} lacks: choose a longer --type, such as double",
+        "messages of {elements} elements need the large-count calls of MPI 4, which {} lacks: choose a \
+         longer --type, such as double",
         library_name()
     ))
 }

@@ -174,8 +174,8 @@ impl AttachedBuffer {
         let size = BUFFERED_WINDOWS * u64::from(messages) * each;
         let length = c_int::try_from(size).map_err(|_| {
             Error::unsupported(format!(
-                "{BUFFERED_WINDOWS} windows of {messages} messages of {bytes} bytes do not fit into the 2 GiB that MPI_Buffer_attach can take: \
-                 choose a smaller --window or --sizes"
+                "{BUFFERED_WINDOWS} windows of {messages} messages of {bytes} bytes do not fit into the 2 \
+                 GiB that MPI_Buffer_attach can take: choose a smaller --window or --sizes"
             ))
         });
         let length = cx.agree(length)?;

@@ -156,7 +156,14 @@ impl Violin {
     ) -> Option<Violin> {
         let quartiles = [quantile(values, 0.25)?, quantile(values, 0.5)?, quantile(values, 0.75)?];
         let fill = if case.row.doubts().next().is_some() { Fill::Hollow } else { Fill::Full };
-        Some(Violin { middle, half, series, density: density(values, y.is_log()), quartiles, fill })
+        Some(Violin {
+            middle,
+            half,
+            series,
+            density: density(values, if y.is_log() { Scale::Log } else { Scale::Linear }),
+            quartiles,
+            fill,
+        })
     }
 
     fn draw(&self, plane: &mut Plane<'_>) {
@@ -180,9 +187,10 @@ impl Violin {
 ///
 /// The kernel is a normal distribution, on the logarithms if the axis is logarithmic. Its width is that of Silverman (Density Estimation for
 /// Statistics and Data Analysis, 1986, 3.4.2), but at least half the distance of two points, between which values would be lost.
-fn density(values: &[f64], log: bool) -> Vec<(f64, f64)> {
-    let to = |x: f64| if log { x.ln() } else { x };
-    let from = |x: f64| if log { x.exp() } else { x };
+fn density(values: &[f64], scale: Scale) -> Vec<(f64, f64)> {
+    let is_log = scale == Scale::Log;
+    let to = |x: f64| if is_log { x.ln() } else { x };
+    let from = |x: f64| if is_log { x.exp() } else { x };
     let every = values.len().div_ceil(MOST_SAMPLES).max(1);
     let points: Vec<f64> = values.iter().step_by(every).map(|value| to(*value)).collect();
     let (low, high) = (to(values[0]), to(values[values.len() - 1]));
@@ -234,14 +242,14 @@ mod tests {
         let mut values: Vec<f64> = (0..1000).map(|i| 10.0 + f64::from(i % 10) * 0.01).collect();
         values.extend((0..100).map(|i| 12.0 + f64::from(i % 10) * 0.01));
         values.sort_by(f64::total_cmp);
-        for log in [false, true] {
-            let density = density(&values, log);
+        for scale in [Scale::Linear, Scale::Log] {
+            let density = density(&values, scale);
             let peak = density.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
             let near =
                 |x: f64| density.iter().min_by(|a, b| (a.0 - x).abs().total_cmp(&(b.0 - x).abs())).unwrap().1;
             assert!((10.0..10.2).contains(&peak.0) && peak.1 == 1.0, "{density:?}");
             assert!((0.03..0.4).contains(&near(12.05)) && near(11.0) < 0.01, "{density:?}");
         }
-        assert_eq!(density(&[3.0; 9], false), [(3.0, 1.0)]);
+        assert_eq!(density(&[3.0; 9], Scale::Linear), [(3.0, 1.0)]);
     }
 }

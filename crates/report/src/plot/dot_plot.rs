@@ -31,7 +31,9 @@ fn plot(canvas: Canvas, id: &str, title: &str, lines: &[Series], quantity: Quant
     let right = width - canvas.pick(84.0, 70.0);
     let points = || lines.iter().flat_map(|one| &one.points);
     let with_launches = canvas.is_wide() && points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
-    let Some(x) = LogAxis::covering(points().flat_map(|p| p.values(with_launches)), Ticks::Decimal) else {
+    let launches = points().filter(|_| with_launches).flat_map(|p| p.launches.iter().copied());
+    let values = points().flat_map(|p| p.values()).chain(launches);
+    let Some(x) = LogAxis::covering(values, Ticks::Decimal) else {
         return html! {};
     };
     let left = labels.width();

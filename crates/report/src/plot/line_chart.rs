@@ -60,10 +60,9 @@ impl Point {
         })
     }
 
-    /// Returns all values that an axis must cover.
-    pub(crate) fn values(&self, with_launches: bool) -> impl Iterator<Item = f64> {
-        let launches = self.launches.iter().copied().filter(move |_| with_launches);
-        extent(&self.figure).into_iter().chain(launches)
+    /// Returns the values of the figure that an axis must cover.
+    pub(crate) fn values(&self) -> impl Iterator<Item = f64> {
+        extent(&self.figure).into_iter()
     }
 }
 
@@ -78,7 +77,8 @@ fn chart(canvas: Canvas, id: &str, title: &str, series: &[Series], quantity: Qua
     let points = || series.iter().flat_map(|s| &s.points);
     let with_launches = canvas.is_wide() && points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
     let x = Axis::points(points().map(|p| p.bytes as f64), Unit::Bytes, Scale::Log);
-    let y = Axis::values(points().flat_map(|p| p.values(with_launches)), Scale::Log);
+    let launches = points().filter(|_| with_launches).flat_map(|p| p.launches.iter().copied());
+    let y = Axis::values(points().flat_map(Point::values).chain(launches), Scale::Log);
     let (Some(x), Some(y)) = (x, y) else { return html! {} };
     let across = |bytes: f64| left + x.position(bytes) * (right - left);
     let down = |value: f64| bottom - y.position(value) * (bottom - TOP);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 use ombx_core::{
-    trust,
+    result::MarkCode,
     unit::{Bytes, counted},
 };
 use ombx_results::{
@@ -60,7 +60,8 @@ pub(crate) fn section(comparison: &Comparison) -> Markup {
                     figcaption {
                         h3 { (heading) }
                         p {
-                            "Hodges-Lehmann estimate of the difference in percent with its 90 % interval. More time is slower, for bandwidths too."
+                            "Hodges-Lehmann estimate of the difference in percent with its 90 % interval. \
+                             More time is slower, for bandwidths too."
                             @if cases.len() > MAX_DRAWN { " The first " (MAX_DRAWN) " of " (cases.len()) " cases; the table has all." }
                         }
                     }
@@ -196,7 +197,7 @@ fn finds(case: &CaseComparison) -> String {
 fn table(cases: &[&CaseComparison], comparison: &Comparison) -> Markup {
     let marks = |case: &CaseComparison| {
         let marks = case.base.marks.iter().chain(&case.new.marks);
-        let marks: BTreeSet<String> = marks.map(|code| trust::phrase(code)).collect();
+        let marks: BTreeSet<String> = marks.map(MarkCode::phrase).collect();
         marks.into_iter().collect::<Vec<_>>().join(", ")
     };
     let has_marks = cases.iter().any(|case| !marks(case).is_empty());

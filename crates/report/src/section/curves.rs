@@ -50,7 +50,9 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
         section #curves aria-labelledby="curves-h" {
             h2 #curves-h { "Curves" }
             p.soft {
-                @if several { "Medians of the launches in the most frequent state of the machine, with 95 % intervals within the run: another run may differ by more. Small dots are single launches, of other states too (not drawn if they are too many)." }
+                @if several { "Medians of the launches in the most frequent state of the machine, with 95 \
+                               % intervals within the run: another run may differ by more. Small dots are \
+                               single launches, of other states too (not drawn if they are too many)." }
                 @else { "Medians with 95 % intervals within one launch: the next launch may differ by more." }
                 " An interval that is not visible is narrower than the symbol. All axes are logarithmic."
                 @if marked { " Hollow symbols: rows with a mark." }

@@ -91,7 +91,8 @@ pub(crate) fn section(runs: &RunList<'_>) -> Option<Markup> {
             section #pipeline aria-labelledby="pipeline-h" {
                 h2 #pipeline-h { "Pipeline" }
                 p.soft {
-                    "A box is a phase of a node. Its shade shows the waiting time: for data of the previous phase, or for free buffers of the next phase. "
+                    "A box is a phase of a node. Its shade shows the waiting time: for data of the \
+                     previous phase, or for free buffers of the next phase. "
                     "The phase with the shortest waiting time limits the pipeline."
                     @if found.len() > MAX_ROWS { " The first " (MAX_ROWS) " of " (found.len()) " rows." }
                 }

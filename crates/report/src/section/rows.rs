@@ -6,9 +6,8 @@ use maud::{Markup, html};
 use ombx_core::{
     benchmark::{Metric, payload::Check},
     order::{grouped, sort_by_number},
-    result::{Level, Measurement, Outcome, Run},
+    result::{Level, MarkCode, Measurement, Outcome, Run},
     team::Place,
-    trust,
     unit::{Bytes, counted},
 };
 use ombx_results::{
@@ -248,10 +247,10 @@ fn line(runs: &RunList<'_>, remarks: usize) -> String {
         + runs.links_in_rounds().map(LinkSweep::doubtful).sum::<usize>();
     if marked > 0 {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        let codes = links().flat_map(|r| r.row.doubts()).map(|mark| trust::phrase(&mark.code));
+        let codes = links().flat_map(|r| r.row.doubts()).map(|mark| mark.code.phrase());
         codes.for_each(|what| *counts.entry(what).or_default() += 1);
         for (_, code, _, rows) in in_rounds(runs).filter(|(level, ..)| *level >= Level::Caution) {
-            *counts.entry(trust::phrase(code)).or_default() += rows;
+            *counts.entry(code.phrase()).or_default() += rows;
         }
         let counts: Vec<String> = counts.iter().map(|(what, n)| format!("{what} ({n})")).collect();
         parts.push(format!("{marked} of {} of links are marked: {}", counted(all, "row"), counts.join(", ")));
@@ -286,18 +285,18 @@ fn skipped(runs: &RunList<'_>) -> Vec<Finding> {
 }
 
 /// Returns the marks of links in rounds: level, code, advice, and number of rows.
-fn in_rounds<'a>(runs: &'a RunList<'_>) -> impl Iterator<Item = (Level, &'a str, &'a str, usize)> {
+fn in_rounds<'a>(runs: &'a RunList<'_>) -> impl Iterator<Item = (Level, &'a MarkCode, &'a str, usize)> {
     runs.links_in_rounds().flat_map(LinkSweep::marks)
 }
 
 /// Marks of measured rows with this level, by code, the most frequent first.
 fn marks(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
     // Advice, rows, rows with other advice, and links in rounds.
-    let mut found: BTreeMap<&str, (&str, Vec<usize>, usize, usize)> = BTreeMap::new();
+    let mut found: BTreeMap<&MarkCode, (&str, Vec<usize>, usize, usize)> = BTreeMap::new();
     for r in runs.rows().filter(|r| is_ok(r.row)) {
         for notice in r.row.trust.iter().filter(|mark| mark.level == level) {
             let (advice, rows, others, _) =
-                found.entry(notice.code.as_str()).or_insert((notice.advice.as_str(), vec![], 0, 0));
+                found.entry(&notice.code).or_insert((notice.advice.as_str(), vec![], 0, 0));
             *others += usize::from(*advice != notice.advice);
             if rows.last() != Some(&r.at) {
                 rows.push(r.at);
@@ -326,7 +325,7 @@ fn marks(runs: &RunList<'_>, level: Level) -> Vec<Finding> {
         } else {
             String::new()
         };
-        let finding = Finding::new(class, badge, format!("{}: {which}", capital(&trust::phrase(code))));
+        let finding = Finding::new(class, badge, format!("{}: {which}", capital(&code.phrase())));
         let finding = finding.more(format!("{advice}{similar}"));
         findings.push(finding.rows(if all { Vec::new() } else { rows }));
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ombx_core::{
     benchmark::Figure,
     fact::{Fact, Facts, HostFacts},
-    result::{Mark, Outcome},
+    result::{Level, Mark, Outcome},
     team::Place,
 };
 use ombx_report::{Report, Source, page};
@@ -30,7 +30,7 @@ fn text_of_files_is_escaped() {
         HostFacts { hosts: vec![evil()], facts: Facts::from([("cpu".into(), Fact::Known(evil()))]) },
     ];
     bad.places[0] = Place { host: evil(), cpus: evil(), online: 1, governor: Some(evil()) };
-    let notice = Mark::caution(EVIL, EVIL, EVIL);
+    let notice = Mark::with_advice(EVIL, EVIL, EVIL).at(Level::Caution);
     let mut rows = sweep(EVIL, &[(EVIL, EVIL)]);
     rows.push(row(EVIL, &[("other", EVIL)], 8, 100.0));
     rows[0].trust = vec![notice.clone()];

@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::{Metric, Work},
-    result::{Mark, Measurement},
+    result::{Level, Mark, MarkCode, Measurement},
     stats::Summary,
 };
 use ombx_results::file::ResultFile;
@@ -45,14 +45,15 @@ fn the_heat_map_outlines_slow_links() {
     let row =
         "<td class=\"word\">n3 3</td><td class=\"word\">n1 1</td><td class=\"word\">semidirectional</td>";
     assert!(html.contains(row), "both ends first: {html}");
-    let shared = Mark::invalid("shared_cpu", "s", "a");
+    let shared = Mark::with_advice(MarkCode::SharedCpu, "s", "a");
     let html = rendered(&[("l", &links(&[shared]))]);
     assert!(html.contains("No verdict</span><div><p><b>Ranks share CPUs") && !html.contains("is slow"));
 }
 
 #[test]
 fn doubts_about_links_are_one_line_without_codes() {
-    let mark = Mark::caution("not_converged", "not converged (9%)", "raise --max-time");
+    let mark = Mark::with_advice(MarkCode::NotConverged, "not converged (9%)", "raise --max-time")
+        .at(Level::Caution);
     let mut file = links(&[]);
     file.runs[0].rows[..2].iter_mut().for_each(|row| row.trust.push(mark.clone()));
     let html = rendered(&[("l", &file)]);

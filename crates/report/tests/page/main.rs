@@ -12,7 +12,7 @@ use ombx_core::{
         payload::{Check, Mismatch},
     },
     fact::{Fact, Facts, HostFacts},
-    result::{ClockFacts, Mark, Measurement, Outcome, OverLaunches, Run, Samples, Tally},
+    result::{ClockFacts, Level, Mark, MarkCode, Measurement, Outcome, OverLaunches, Run, Samples, Tally},
     stats::Summary,
     team::Place,
     unit::Rank,
@@ -118,7 +118,8 @@ fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
 #[test]
 fn failures_come_first_and_doubts_are_one_line_that_unfolds() {
     let mut rows = sweep("p2p.latency", &[]);
-    rows[0].trust = vec![Mark::caution("preempted", "preempted 3x", "free the CPUs")];
+    rows[0].trust =
+        vec![Mark::with_advice(MarkCode::Preempted, "preempted 3x", "free the CPUs").at(Level::Caution)];
     rows[1].outcome = Outcome::Failed("data arrived wrong".into());
     rows[1].check = Check::Failed(Mismatch { rank: Rank(1), slot: 2, byte: 3, expected: 4, actual: 5 });
     rows[2].outcome = Outcome::Failed("MPI_ERR_X".into());
@@ -167,13 +168,13 @@ fn a_chart_is_drawn_again_for_phones() {
 #[test]
 fn notes_are_folded_and_rows_that_are_fit_to_publish_are_counted() {
     let mut rows = over_launches(12).runs.remove(0).rows;
-    rows[0].trust = vec![Mark::note("governor", "governor powersave", "set the governor")];
+    rows[0].trust = vec![Mark::with_advice(MarkCode::Governor, "governor powersave", "set the governor")];
     let html = of_rows(rows.clone());
     let line = "<details class=\"doubts\"><summary>No doubts: 4 of 4 rows are fit to publish.</summary>";
     assert!(html.contains(line), "{html}");
     let folded = html.find("<details><summary>1 note</summary>").expect("notes are folded");
     assert!(html.find("set the governor").is_some_and(|at| at > folded));
-    rows[1].trust = vec![Mark::caution("bimodal", "bimodal", "look at the samples")];
+    rows[1].trust = vec![Mark::with_advice(MarkCode::Bimodal, "bimodal", "look at the samples")];
     let html = of_rows(rows);
     assert!(html.contains(
         "<summary>Doubts: 3 of 4 rows are fit to publish; 1 not: samples in two groups (1).</summary>"
@@ -356,7 +357,7 @@ fn a_page_has_the_chosen_units() {
 #[test]
 fn the_page_loads_nothing() {
     let mut rows = sweep("p2p.latency", &[]);
-    rows[0].trust = vec![Mark::caution("clock", "clock", "x")];
+    rows[0].trust = vec![Mark::with_advice(MarkCode::Clock, "clock", "x")];
     let html = rendered(&[("x.jsonl", &file(run(&["a", "b"]), rows)), ("l", &links(&[]))]);
     for outside in ["http:", "https:", "//", "url(", "@import", " src=", "fetch("] {
         let scripted =

@@ -5,7 +5,13 @@ use std::{
     fmt,
 };
 
-use ombx_core::{benchmark::Metric, fact::Fact, result::Run, system::node_set, team::Placement, trust};
+use ombx_core::{
+    benchmark::Metric,
+    fact::Fact,
+    result::{MarkCode, Run},
+    system::node_set,
+    team::Placement,
+};
 use serde::Serialize;
 
 use crate::{
@@ -229,7 +235,7 @@ pub struct UnitMedians {
     /// Median of each run or turn that counts; of each launch if there are too few of them for a verdict.
     pub values: Vec<f64>,
     /// Codes of the marks that any launch has.
-    pub marks: BTreeSet<String>,
+    pub marks: BTreeSet<MarkCode>,
 }
 
 impl UnitMedians {
@@ -293,7 +299,7 @@ pub enum Reason {
     /// The state of the machine is unknown in too many runs or turns.
     UnknownState,
     /// A mark of too many launches says that their figures are wrong. Its code.
-    Marked(String),
+    Marked(MarkCode),
     /// The sides, or too many of their launches, measured other links of the host.
     OtherLinks,
     /// The sides differ, but the interval contains an end of the margin.
@@ -311,7 +317,7 @@ impl fmt::Display for Reason {
             Reason::FewUnits(Unit::Turn) => write!(f, "fewer than {} turns", Unit::Turn.least()),
             Reason::MachineChanged => f.write_str("the sides met different states of the machine"),
             Reason::UnknownState => f.write_str("the state of the machine is unknown"),
-            Reason::Marked(code) => write!(f, "spoiled by {}", trust::phrase(code)),
+            Reason::Marked(code) => write!(f, "spoiled by {}", code.phrase()),
             Reason::OtherLinks => f.write_str("the sides measured other links of the host"),
             Reason::SizeUnknown => f.write_str("differs, size unknown"),
             Reason::Chance => f.write_str("beyond the margin, but it could be chance"),
@@ -376,7 +382,7 @@ pub(crate) fn is_of_setup(option: &str) -> bool {
 /// Maximum number of values per side in a note.
 const MAX_LISTED: usize = 3;
 
-pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> Vec<Note> {
+pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut differ = |code: &'static str, what: &str, of: &dyn Fn(&Run) -> String| {
         let [a, b] = [base, new].map(|side| side.runs.iter().map(of).collect::<BTreeSet<String>>());
@@ -416,18 +422,19 @@ pub(super) fn notes(base: &SideResults, new: &SideResults, took_turns: bool) -> 
             [base, new] => format!(", without those whose marks spoil their times (base {base}, new {new})"),
         };
         let text = format!(
-            "a case of a sweep over more than {MOST_RANKS} ranks is the median of the links of a host{left_out}; its slow links are in its \
-             verdict (ombx show)"
+            "a case of a sweep over more than {MOST_RANKS} ranks is the median of the links of a \
+             host{left_out}; its slow links are in its verdict (ombx show)"
         );
         notes.push(Note { code: "links_by_host", text });
     }
-    if !took_turns && base.count().max(new.count()) > 1 {
-        let text = "the sides were measured one after the other, so a change of the machine in between looks like a difference; \
-                    ombx ab alternates the sides"
-            .into();
-        notes.push(Note { code: "no_turns", text });
-    }
     notes
+}
+
+/// Returns the note on sides that did not take turns; `None` if each has one run.
+pub(super) fn without_turns(base: &SideResults, new: &SideResults) -> Option<Note> {
+    let text = "the sides were measured one after the other, so a change of the machine in between \
+                looks like a difference; ombx ab alternates the sides";
+    (base.count().max(new.count()) > 1).then(|| Note { code: "no_turns", text: text.into() })
 }
 
 /// Returns whether the launches of the sides overlap in time. Sides without launches do. Times are whole seconds.

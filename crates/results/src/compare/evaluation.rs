@@ -130,11 +130,11 @@ impl<'r> Case<'r> {
                 units_to_decide: scatter.units_for((shift.abs() - edge).abs()),
             })
         });
-        let counted = self.units.each_ref().map(|units| units.as_slice());
+        let counted = self.units.each_ref().map(|units| has_verdict.then_some(units.as_slice()));
         CaseComparison {
             id: base.id.clone(),
-            base: medians(&self.sides[0], counted[0], base, has_verdict),
-            new: medians(&self.sides[1], counted[1], new, has_verdict),
+            base: medians(&self.sides[0], counted[0], base),
+            new: medians(&self.sides[1], counted[1], new),
             change: Change { estimate: shift.exp_m1(), ci90: shown.map(|ends| ends.map(f64::exp_m1)) },
             p_adjusted,
             p_beyond: if shift < 0.0 { p_below } else { p_above },
@@ -207,12 +207,11 @@ impl Judge {
     }
 }
 
-/// Returns the figures of a side, in the unit of its headline: of runs or turns with a verdict, else of launches.
-fn medians(launches: &[&Launch], units: &[Option<f64>], row: &Row, has_verdict: bool) -> UnitMedians {
-    let values: Vec<f64> = if has_verdict {
-        units.iter().flatten().map(|log_time| headline(*log_time, row.id.metric)).collect()
-    } else {
-        launches.iter().map(|launch| launch.median).collect()
+/// Returns the figures of a side, in the unit of its headline: of units, which exist with a verdict, else of launches.
+fn medians(launches: &[&Launch], units: Option<&[Option<f64>]>, row: &Row) -> UnitMedians {
+    let values: Vec<f64> = match units {
+        Some(units) => units.iter().flatten().map(|log_time| headline(*log_time, row.id.metric)).collect(),
+        None => launches.iter().map(|launch| launch.median).collect(),
     };
     UnitMedians {
         median: median(&values).unwrap_or(f64::NAN),

@@ -340,12 +340,12 @@ mod tests {
                 let marked = RoundMark { mark, links: Vec::new() };
                 round.marks.extend((number <= to).then_some(marked));
             };
-            mark(Mark::caution("of 60 %", "x", "y"), 6);
-            mark(Mark::caution("of 40 %", "x", "y"), 4);
+            mark(Mark::with_advice("of 60 %", "x", "y").at(Level::Caution), 6);
+            mark(Mark::with_advice("of 40 %", "x", "y").at(Level::Caution), 4);
             links.add(&round);
         }
         let rows = links.rows();
-        let codes: Vec<&str> = of_host(&rows, "h100").trust.iter().map(|mark| mark.code.as_str()).collect();
+        let codes: Vec<&str> = of_host(&rows, "h100").trust.iter().map(|mark| mark.code.name()).collect();
         assert_eq!(codes, ["of 60 %"]);
     }
 
@@ -358,7 +358,7 @@ mod tests {
                 let marks = marked.iter().filter(is_marked);
                 let mut round = round(number, |_, _| if marks.clone().count() > 0 { 9000.0 } else { 5000.0 });
                 let invalid = |(code, ..): &(&str, u32, u32)| RoundMark {
-                    mark: Mark::invalid(code, "x", "y"),
+                    mark: Mark::with_advice(*code, "x", "y").at(Level::Invalid),
                     links: Vec::new(),
                 };
                 round.marks = marks.map(invalid).collect();
@@ -366,7 +366,7 @@ mod tests {
             }
             let rows = links.rows();
             let row = of_host(&rows, "h100");
-            let codes: Vec<String> = row.trust.iter().map(|mark| mark.code.clone()).collect();
+            let codes: Vec<String> = row.trust.iter().map(|mark| mark.code.to_string()).collect();
             (median_ns(row).round(), codes, links.left_out / RANKS as usize)
         };
         let (median, codes, left_out) = found(&[("a", 1, 4)]);

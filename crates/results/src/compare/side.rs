@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use ombx_core::{
     benchmark::{Figure, Metric},
-    result::{Level, Measurement, Outcome, Run},
+    result::{Level, MarkCode, Measurement, Outcome, Run},
     system::performance::INSTRUCTIONS,
 };
 
@@ -74,8 +74,8 @@ pub(super) struct Launch {
     /// Logarithm of the instructions of a rank per operation; `None` if they were not counted.
     pub(super) log_instructions: Option<f64>,
     /// Code of a mark on which no verdict may rest.
-    pub(super) invalid: Option<String>,
-    pub(super) marks: BTreeSet<String>,
+    pub(super) invalid: Option<MarkCode>,
+    pub(super) marks: BTreeSet<MarkCode>,
     /// Which links its median is of, if the case is a host.
     pub(super) links: Option<LinkSet>,
 }
@@ -385,8 +385,8 @@ impl Units {
         let cores = core_to_core_ns.map_or(String::new(), |ns| format!(", with cores {ns:.0} ns apart"));
         let text = match &self.excluded {
             Some(Reason::MachineChanged) => format!(
-                "the machine changed its state: at most {a} and {b} {what} of the sides are in the same one, and a verdict needs {} \
-                 of each; ombx ab alternates the sides",
+                "the machine changed its state: at most {a} and {b} {what} of the sides are in the same \
+                 one, and a verdict needs {} of each; ombx ab alternates the sides",
                 self.unit.least()
             ),
             Some(Reason::UnknownState) => {

@@ -13,7 +13,7 @@ use ombx_core::{
         plan::{Effort, Plan},
         runner::SplitMix64,
     },
-    result::{Mark, Measurement, Outcome, Run, Tally},
+    result::{Mark, MarkCode, Measurement, Outcome, Run, Tally},
     stats::Summary,
     system::performance::INSTRUCTIONS,
     two_sided::pattern::{PatternKernel, PingPong, Stream},
@@ -332,10 +332,10 @@ fn no_verdict_rests_on_rows_that_are_invalid() {
             of_launches((0..10).map(|turn| {
                 let level = slower * (calm.launch * noise.normal()).exp();
                 let mut rows = vec![row(8, 1000.0 * level), row(16, 1000.0 * level)];
-                rows[0]
-                    .trust
-                    .extend((turn < marked_launches).then(|| Mark::invalid("oversubscribed", "x", "x")));
-                rows[1].trust.push(Mark::caution("bimodal", "x", "x"));
+                rows[0].trust.extend(
+                    (turn < marked_launches).then(|| Mark::with_advice(MarkCode::Oversubscribed, "x", "x")),
+                );
+                rows[1].trust.push(Mark::with_advice(MarkCode::Bimodal, "x", "x"));
                 (2 * turn + first, rows)
             }))
         });

@@ -7,7 +7,8 @@ use ombx_core::{
     measure::engine::Phases,
     order::{grouped, sort, sort_by_number, sort_by_value},
     result::{
-        AcrossRanks, Growth, Level, Mark, Measurement, Outcome, OverLaunches, SingleTimes, StateFigure,
+        AcrossRanks, Growth, Level, Mark, MarkCode, Measurement, Outcome, OverLaunches, SingleTimes,
+        StateFigure,
     },
     stats::{Summary, median, order_bounds},
     two_sided::datagrams::{SHARES, Share},
@@ -21,7 +22,8 @@ use crate::{
 };
 
 /// Codes of marks about the interval within a launch, which the interval over launches replaces.
-const WITHIN_A_LAUNCH: [&str; 3] = ["not_converged", "no_interval", "autocorrelated"];
+const WITHIN_A_LAUNCH: [MarkCode; 3] =
+    [MarkCode::NotConverged, MarkCode::NoInterval, MarkCode::Autocorrelated];
 
 /// Returns the row over launches of a case in one state of the machine; `None` without rows.
 pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
@@ -85,11 +87,12 @@ fn several_states(row: &Measurement, states: &[StateFigure]) -> Option<Mark> {
     let others: Vec<String> = others.iter().map(|state| state_in_words(row, state)).collect();
     (!others.is_empty()).then(|| {
         let advice = format!(
-            "the machine changed its state between launches: {}, but {}; compare figures of one state only",
+            "the machine changed its state between launches: {}, but {}; {}",
             state_in_words(row, first),
-            others.join("; ")
+            others.join("; "),
+            MarkCode::LaunchStates.advice()
         );
-        Mark::caution("launch_states", format!("{} states", states.len()), advice)
+        Mark::with_advice(MarkCode::LaunchStates, format!("{} states", states.len()), advice)
     })
 }
 
@@ -159,11 +162,8 @@ fn over_launches(
         singles: SingleTimes::default(),
     };
     let drift = found.filter(|found| found.drift).map(|_| {
-        Mark::caution(
-            "launches_drift",
-            "launches drift",
-            "later launches differ from earlier ones, so that the interval is too narrow: repeat when the machine is steady",
-        )
+        let cause = "later launches differ from earlier ones, so that the interval is too narrow";
+        Mark::new(MarkCode::LaunchesDrift, "launches drift", cause)
     });
     Some((summary, over, drift))
 }
@@ -252,10 +252,10 @@ fn marks<'r>(rows: impl ExactSizeIterator<Item = &'r Measurement>, printed: Opti
 }
 
 /// Returns the worst mark of each code of a launch.
-fn worst_by_code(row: &Measurement) -> BTreeMap<&str, &Mark> {
-    let mut worst: BTreeMap<&str, &Mark> = BTreeMap::new();
+fn worst_by_code(row: &Measurement) -> BTreeMap<&MarkCode, &Mark> {
+    let mut worst: BTreeMap<&MarkCode, &Mark> = BTreeMap::new();
     for mark in row.trust.iter().filter(|mark| !is_within_a_launch(mark)) {
-        let kept = worst.entry(mark.code.as_str()).or_insert(mark);
+        let kept = worst.entry(&mark.code).or_insert(mark);
         *kept = if mark.level > kept.level { mark } else { kept };
     }
     worst
@@ -279,7 +279,7 @@ fn mark_of_most(mut marks: Vec<&Mark>, count: usize, printed: Option<f64>) -> Op
 
 /// Returns whether a mark is about the interval within a launch, which the interval over launches replaces.
 pub(crate) fn is_within_a_launch(mark: &Mark) -> bool {
-    WITHIN_A_LAUNCH.contains(&mark.code.as_str())
+    WITHIN_A_LAUNCH.contains(&mark.code)
 }
 
 /// Standard errors of the autocorrelation above which launches are said to drift. Independent launches seldom exceed it; the
@@ -408,7 +408,7 @@ mod tests {
         assert_eq!((row.headline().unwrap().value, row.launch_range()), (0.304, Some([0.3, 0.308])));
         assert_eq!((over.states[1].median_ns, over.states[1].core_to_core_ns), (902.5, Some(252.0)));
         let mark = &row.trust[0];
-        assert_eq!((mark.code.as_str(), mark.short.as_str()), ("launch_states", "2 states"));
+        assert_eq!((&mark.code, mark.short.as_str()), (&MarkCode::LaunchStates, "2 states"));
         assert!(mark.advice.contains(
             "0.3040 us in 9 launches, cores 51 ns apart, but 0.9025 us in 2 launches, cores 252 ns apart"
         ));
@@ -431,10 +431,11 @@ mod tests {
     #[test]
     fn a_mark_of_few_launches_is_none_of_the_row() {
         let mut rows = [300, 310, 320, 330, 340].map(launch);
-        rows[0].trust.push(Mark::caution("waited", "waited 3%", ""));
-        rows.iter_mut().for_each(|row| row.trust.push(Mark::invalid("oversubscribed", "oversubscribed", "")));
-        let codes: Vec<String> = estimate(&rows).unwrap().trust.into_iter().map(|mark| mark.code).collect();
-        assert_eq!(codes, ["oversubscribed"]);
+        rows[0].trust.push(Mark::new(MarkCode::Waited, "waited 3%", "").at(Level::Caution));
+        rows.iter_mut()
+            .for_each(|row| row.trust.push(Mark::new(MarkCode::Oversubscribed, "oversubscribed", "")));
+        let codes: Vec<MarkCode> = estimate(&rows).unwrap().trust.into_iter().map(|mark| mark.code).collect();
+        assert_eq!(codes, [MarkCode::Oversubscribed]);
     }
 
     #[test]
@@ -444,7 +445,7 @@ mod tests {
             rows.iter_mut().zip(marks).for_each(|(row, mark)| row.trust.push(mark));
             estimate(&rows).unwrap().trust[0].level
         };
-        let of = |level| Mark::new(level, "preempted", "preempted", "");
+        let of = |level| Mark::new(MarkCode::Preempted, "preempted", "").at(level);
         use Level::{Caution, Invalid, Note};
         assert_eq!(levels([of(Note), of(Invalid), of(Invalid)]), Invalid);
         assert_eq!(levels([of(Invalid), of(Note), of(Note)]), Note);
@@ -456,7 +457,10 @@ mod tests {
         // Half the interval of nine launches is 1 % of the median.
         let of = |effect: f64| {
             let mut rows = [300, 297, 303, 299, 301, 296, 304, 298, 302].map(launch);
-            let mark = Mark { effect: Some(effect), ..Mark::caution("waited", "waited 3%", "") };
+            let mark = Mark {
+                effect: Some(effect),
+                ..Mark::new(MarkCode::Waited, "waited 3%", "").at(Level::Caution)
+            };
             rows.iter_mut().for_each(|row| row.trust.push(mark.clone()));
             estimate(&rows).unwrap().trust[0].level
         };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ombx_core::{
     measure::plan::KnownBatches,
-    result::{ClockFacts, Mark, Measurement, OverLaunches, Run, Tally},
+    result::{ClockFacts, Mark, MarkCode, Measurement, OverLaunches, Run, Tally},
     system::clock,
 };
 
@@ -333,10 +333,10 @@ fn precision_missed(row: &Measurement, asked: f64) -> Option<Mark> {
     let is_missed = reached.is_none_or(|reached| reached > asked);
     let text = reached.map_or("no interval".into(), |reached| format!("±{}", percent(reached)));
     is_missed.then(|| {
-        Mark::caution(
-            "precision_missed",
+        Mark::new(
+            MarkCode::PrecisionMissed,
             format!("{text}, not ±{}", percent(asked)),
-            "the launches scatter too much for the precision that was asked for: give a longer --budget, or quiet the machine",
+            "the launches scatter too much for the precision that was asked for",
         )
     })
 }

@@ -186,7 +186,8 @@ impl<R> Records<R> {
         self.kept += self.line.len() as u64;
         if self.kept > self.most_kept {
             return Err(Error::other(format!(
-                "the file has more than {} MiB beside the links of sweeps over more than {MOST_RANKS} ranks: ombx show FILE reads it",
+                "the file has more than {} MiB beside the links of sweeps over more than {MOST_RANKS} \
+                 ranks: ombx show FILE reads it",
                 self.most_kept >> 20
             )));
         }

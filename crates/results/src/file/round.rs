@@ -154,10 +154,11 @@ impl Round {
 
     /// Returns the row of each link. Its summary has the median in the place of every figure.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Measurement> + '_ {
-        self.links().enumerate().map(|(at, link)| self.row_of(at, link))
+        (0..self.len()).map(|at| self.row_of(at))
     }
 
-    fn row_of(&self, at: usize, (from, to, ns): (u32, u32, f32)) -> Measurement {
+    fn row_of(&self, at: usize) -> Measurement {
+        let (from, to, ns) = (self.from[at], self.to[at], self.median_ns[at]);
         let mut axes = self.row.axes.clone();
         axes.extend([(FROM.to_owned(), from.to_string()), (TO.to_owned(), to.to_string())]);
         axes.extend(self.number.map(|number| (ROUND.to_owned(), number.to_string())));
@@ -199,8 +200,8 @@ impl Round {
             return Err("an axis that each link has of its own is one of all".into());
         }
         let axes: usize = row.axes.iter().map(|(name, value)| name.len() + value.len()).sum();
-        let marks = self.marks.iter().map(|RoundMark { mark, .. }| [&mark.code, &mark.short, &mark.advice]);
-        let marks: usize = marks.flatten().map(String::len).sum();
+        let length = |mark: &Mark| mark.code.name().len() + mark.short.len() + mark.advice.len();
+        let marks: usize = self.marks.iter().map(|RoundMark { mark, .. }| length(mark)).sum();
         if row.key.len() + axes + marks > MOST_TEXT {
             return Err(format!("its text has more than {MOST_TEXT} bytes, and every link has a copy of it"));
         }
@@ -335,7 +336,7 @@ mod tests {
     use ombx_core::{
         benchmark::{Figure, Metric, Work, payload::Check},
         measure::engine::Phases,
-        result::Samples,
+        result::{MarkCode, Samples},
     };
 
     use super::*;
@@ -434,11 +435,13 @@ mod tests {
 
     #[test]
     fn marks_are_kept_once_with_the_links_that_have_them() {
-        let mark =
-            |effect| Mark { effect: Some(effect), ..Mark::caution("preempted", "preempted 2x", "wait") };
+        let mark = |effect| Mark {
+            effect: Some(effect),
+            ..Mark::with_advice(MarkCode::Preempted, "preempted 2x", "wait").at(Level::Caution)
+        };
         let mut rounds = Rounds::default();
         for from in 0..4 {
-            let mut trust = vec![Mark::note("few", "few", "more")];
+            let mut trust = vec![Mark::with_advice("few", "few", "more")];
             trust.extend((from % 2 == 1).then(|| mark(0.1 * f64::from(from))));
             rounds.add(&Measurement { trust, ..row(from, 9, Some(1), 7.0) });
         }
@@ -493,7 +496,7 @@ mod tests {
         for name in [FROM, TO, ROUND, RETEST] {
             assert!(axis(name, "1".into()).contains("of its own"), "{name}");
         }
-        let mark = Mark::note("few", "few", "x".repeat(MOST_TEXT));
+        let mark = Mark::with_advice("few", "few", "x".repeat(MOST_TEXT));
         let marks = vec![RoundMark { mark, links: Vec::new() }];
         assert!(spoilt(&|round| round.marks.clone_from(&marks)).contains("copy"));
         let samples = vec![Samples { batch: 1, ..Samples::default() }];

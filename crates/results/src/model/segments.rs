@@ -4,6 +4,8 @@
 //! (Bai and Perron, Journal of Applied Econometrics 2003). The information criterion of Liu, Wu and Zidek (Statistica Sinica 1997)
 //! chooses the number. Residuals are relative to the time, because the noise of a time is proportional to it.
 
+use std::ops::Range;
+
 use ombx_core::stats::median;
 
 use super::Estimate;
@@ -164,16 +166,18 @@ impl Protocol {
     }
 }
 
-/// Returns the name of each switch. `short` is the one-way time of a short message.
-pub(super) fn named_protocols(fit: &Fit, short: Estimate, is_mpi: bool) -> Vec<Protocol> {
-    let mut is_eager = is_mpi;
+/// Returns the name of each switch. `short` is the one-way time of a short message. The first switch with a handshake gets the name of
+/// `handshake`; sockets have none.
+pub(super) fn named_protocols(fit: &Fit, short: Estimate, mut handshake: Option<Protocol>) -> Vec<Protocol> {
     let names = fit.switches.iter().map(|switch| {
-        let handshake = switch.fixed.value >= short.value && is_risen(&switch.fixed);
+        let is_long = switch.fixed.value >= short.value && is_risen(&switch.fixed);
+        if is_long
+            && switch.step.value > 0.0
+            && let Some(name) = handshake.take()
+        {
+            return name;
+        }
         match switch.step {
-            step if is_eager && handshake && step.value > 0.0 => {
-                is_eager = false;
-                Protocol::Rendezvous
-            }
             step if is_risen(&step) => Protocol::StepUp,
             step if step.sign() < 0 => Protocol::StepDown,
             _ if switch.per_byte.value > 0.0 => Protocol::MorePerByte,
@@ -293,7 +297,7 @@ impl Curve {
             .map(|part| (0..self.launches.len()).map(|launch| line(launch, *part)).collect())
             .collect();
         let segments = ends.iter().zip(&lines);
-        let segments = segments.map(|(part, lines)| self.segment(typical, *part, lines)).collect();
+        let segments = segments.map(|(part, lines)| self.segment(typical, part.0..part.1, lines)).collect();
         let switch = |(at, start): (usize, &usize)| self.switch(*start, &lines[at], &lines[at + 1]);
         Fit {
             segments,
@@ -304,12 +308,12 @@ impl Curve {
         }
     }
 
-    fn segment(&self, typical: &[Point], (from, to): (usize, usize), lines: &[Line]) -> Segment {
-        let points = &typical[from..to];
+    fn segment(&self, typical: &[Point], part: Range<usize>, lines: &[Line]) -> Segment {
+        let points = &typical[part.clone()];
         let line = Line::through(points);
         let distance = |(bytes, time): &Point| (time / line.at(*bytes) - 1.0).abs();
         Segment {
-            bytes: [self.sizes[from], self.sizes[to - 1]],
+            bytes: [self.sizes[part.start], self.sizes[part.end - 1]],
             fixed: Estimate::new(lines.iter().map(|line| line.fixed / 1e3)),
             per_byte: Estimate::new(lines.iter().map(|line| line.per_byte)),
             residual: points.iter().map(distance).fold(0.0, f64::max),

@@ -45,13 +45,13 @@ pub(crate) fn draw(
 
     let mut canvas = Canvas::new(width, LINES);
     let across = |bytes: f64| (x.position(bytes) * (width * DOTS.0 - 1) as f64).round() as usize;
-    let place = |(bytes, head): &(f64, Headline)| (across(*bytes), row_of(y.position(head.value)));
+    let place = |(bytes, head): &(f64, Headline)| [across(*bytes), row_of(y.position(head.value))];
     for pair in curve.windows(2) {
         canvas.line(place(&pair[0]), place(&pair[1]));
     }
     for (bytes, head) in &curve {
         let [low, high] = extent(head).map(|value| row_of(y.position(value)));
-        canvas.line((across(*bytes), low), (across(*bytes), high));
+        canvas.line([across(*bytes), low], [across(*bytes), high]);
     }
 
     writeln!(out, "\n  {:>margin$} by bytes", unit)?;
@@ -115,18 +115,18 @@ impl Canvas {
     }
 
     /// Sets one dot. Position 0 is the left or upper end.
-    pub(super) fn dot(&mut self, (x, y): (usize, usize)) {
+    pub(super) fn dot(&mut self, x: usize, y: usize) {
         self.cells[y / DOTS.1 * self.width + x / DOTS.0] |= BITS[x % DOTS.0][y % DOTS.1];
     }
 
     /// Draws a line between two dots.
-    pub(super) fn line(&mut self, from: (usize, usize), to: (usize, usize)) {
-        let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
+    pub(super) fn line(&mut self, from: [usize; 2], to: [usize; 2]) {
+        let steps = from[0].abs_diff(to[0]).max(from[1].abs_diff(to[1])).max(1);
         let between = |a: usize, b: usize, i: usize| {
             (a as f64 + (b as f64 - a as f64) * i as f64 / steps as f64).round() as usize
         };
         for i in 0..=steps {
-            self.dot((between(from.0, to.0, i), between(from.1, to.1, i)));
+            self.dot(between(from[0], to[0], i), between(from[1], to[1], i));
         }
     }
 
@@ -236,8 +236,8 @@ mod canvas_tests {
     #[test]
     fn dots_are_braille_or_plain() {
         let mut canvas = Canvas::new(3, 1);
-        canvas.dot((0, 0));
-        canvas.dot((3, 3));
+        canvas.dot(0, 0);
+        canvas.dot(3, 3);
         let lines = |characters| canvas.lines(characters).collect::<Vec<_>>();
         assert_eq!(lines(Characters::Unicode), ["\u{2801}\u{2880}"]);
         assert_eq!(lines(Characters::Ascii), ["'."]);

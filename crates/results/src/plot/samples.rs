@@ -94,7 +94,7 @@ impl Screen {
         let column = |sample: usize| sample * width * DOTS.0 / values.len();
         let mut canvas = Canvas::new(width, LINES);
         for (at, value) in values.iter().enumerate() {
-            canvas.dot((column(at), row_of(*value)));
+            canvas.dot(column(at), row_of(*value));
         }
         writeln!(out, "  {} samples in the order measured, {}{}", values.len(), self.unit, self.scale)?;
         for (line, text) in canvas.lines(self.characters).enumerate() {

@@ -7,7 +7,7 @@ use std::{
 
 use ombx_core::{
     order::sort_by_value,
-    result::{Level, Measurement, Outcome},
+    result::{Level, MarkCode, Measurement, Outcome},
     stats::Summary,
     unit::Bytes,
 };
@@ -30,8 +30,6 @@ const ACKER: &str = "acker";
 const SLOWEST: &str = "slowest";
 /// Method whose broadcasts overlap.
 const NAIVE: &str = "bcast_round";
-/// Mark that says how a method is wrong. The comparison of methods shows this.
-const OVERLAP: &str = "below_one_way";
 /// With fewer ranks, all trees have the same messages.
 const LEAST_RANKS: u32 = 4;
 
@@ -93,7 +91,8 @@ impl Broadcasts {
             launches: row.launch_count(),
             invalid: row
                 .marks(Level::Invalid)
-                .find(|mark| mark.code != OVERLAP)
+                // The comparison of methods shows such a method.
+                .find(|mark| mark.code != MarkCode::BelowOneWay)
                 .map(|mark| mark.short.clone()),
         };
         let method = plain(&format!("{name}{}", words.collect::<String>()));
@@ -293,7 +292,8 @@ mod tests {
             lines,
             [
                 "  8 to 64 bytes: bcast_acked: linear is faster; bcast_round: linear is faster",
-                "  4K bytes: bcast_acked: binomial is faster; bcast_round: linear is faster. bcast_round is wrong: its broadcasts overlap",
+                "  4K bytes: bcast_acked: binomial is faster; bcast_round: linear is faster. bcast_round \
+                 is wrong: its broadcasts overlap",
                 "  64K bytes: bcast_acked: binomial is faster; bcast_round: undecided",
             ],
             "{text}"
@@ -315,10 +315,10 @@ mod tests {
         assert!(text.contains("undecided: a verdict needs 6 launches, not 1"), "{text}");
         let text = of(&|row| row.summary.as_mut().unwrap().ci95 = None);
         assert!(text.contains("undecided: binomial has no interval"), "{text}");
-        let text = of(&|row| row.trust.push(Mark::invalid("oversubscribed", "oversubscribed", "")));
+        let text = of(&|row| row.trust.push(Mark::new(MarkCode::Oversubscribed, "oversubscribed", "")));
         assert!(text.contains("undecided: binomial is marked oversubscribed"), "{text}");
         // A naive row is below one way because of its method. Its verdict is still that of the method.
-        let text = of(&|row| row.trust.push(Mark::invalid(OVERLAP, "below one way", "")));
+        let text = of(&|row| row.trust.push(Mark::new(MarkCode::BelowOneWay, "below one way", "")));
         assert!(text.contains("binomial is faster"), "{text}");
         let text = of(&|row| row.ranks = 2);
         assert!(text.contains("with fewer than 4 ranks"), "{text}");

@@ -165,7 +165,7 @@ fn other_states(row: &Measurement) -> String {
 
 /// Returns the code of each mark.
 pub(super) fn mark_codes(row: &Measurement) -> String {
-    row.trust.iter().map(|mark| mark.code.as_str()).collect::<Vec<_>>().join(";")
+    row.trust.iter().map(|mark| mark.code.name()).collect::<Vec<_>>().join(";")
 }
 
 /// Returns the level of each mark, in the order of the codes.

@@ -153,7 +153,8 @@ impl ImbTable {
         let sizes = match self.program.name {
             "IMB-IO" => format!("{sizes}#\n#\n#"),
             _ => format!(
-                "{sizes}#\n# MPI_Datatype                   :   {moved} \n# MPI_Datatype for reductions    :   {reduced}{of_type}\n\
+                "{sizes}#\n# MPI_Datatype                   :   {moved} \n\
+                 # MPI_Datatype for reductions    :   {reduced}{of_type}\n\
                  # MPI_Op                         :   MPI_SUM  \n#{of_line}\n#{of_line}"
             ),
         };

@@ -6,8 +6,8 @@ use std::{
 };
 
 use ombx_core::{
-    result::{Level, Measurement, Outcome, Run, Tally},
-    stats, trust,
+    result::{Level, MarkCode, Measurement, Outcome, Run, Tally},
+    stats,
     unit::{Bytes, counted},
 };
 use serde_json::{Value, json};
@@ -119,7 +119,7 @@ impl LinksSummary {
             sentences.map(|sentence| json!({"text": sentence.text, "evidence": sentence.evidence}));
         let slow = verdict.components();
         let Tally { cases, skipped, failed, corrupt } = self.tally;
-        let marks = doubts(&self.sweep, str::to_owned);
+        let marks = doubts(&self.sweep, |code| code.name().to_owned());
         let marks =
             marks.iter().map(|(code, (advice, rows))| json!({"code": code, "advice": advice, "rows": rows}));
         json!({
@@ -364,7 +364,7 @@ impl Links {
 
     /// Prints the marks of rows: one line, or a line for each with its advice.
     fn doubts(&self, out: &mut dyn Write) -> Result<()> {
-        let marks = doubts(&self.links, trust::phrase);
+        let marks = doubts(&self.links, MarkCode::phrase);
         if marks.is_empty() {
             return Ok(());
         }
@@ -566,7 +566,7 @@ pub fn map_so_far(links: &LinkSweep, widest: usize) -> Option<String> {
 }
 
 /// Returns the advice of the marks that are more than notes, and the number of their rows, by the name of the mark.
-fn doubts(links: &LinkSweep, name: fn(&str) -> String) -> BTreeMap<String, (String, usize)> {
+fn doubts(links: &LinkSweep, name: fn(&MarkCode) -> String) -> BTreeMap<String, (String, usize)> {
     let mut all: BTreeMap<String, (String, usize)> = BTreeMap::new();
     for (_, code, advice, rows) in links.marks().filter(|(level, ..)| *level >= Level::Caution) {
         all.entry(name(code)).or_insert_with(|| (advice.to_owned(), 0)).1 += rows;

@@ -137,8 +137,8 @@ impl Renderer for OpenMetrics {
         }
         let case = self.case_labels(row);
         self.grown.insert(case.clone(), row.grown.clone());
-        self.add("ombx_failed", &case, flag(matches!(row.outcome, Outcome::Failed(_))));
-        self.add("ombx_skipped", &case, flag(matches!(row.outcome, Outcome::Skipped(_))));
+        self.add("ombx_failed", &case, Some(f64::from(matches!(row.outcome, Outcome::Failed(_)))));
+        self.add("ombx_skipped", &case, Some(f64::from(matches!(row.outcome, Outcome::Skipped(_)))));
         if row.summary.is_none() || row.outcome != Outcome::Ok {
             return Ok(());
         }
@@ -170,7 +170,11 @@ impl Renderer for OpenMetrics {
     }
 
     fn end(&mut self, _: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
-        self.add(COMPLETE, &labels(&[("fabric", &self.fabric)]), flag(outcome == RunOutcome::Complete));
+        self.add(
+            COMPLETE,
+            &labels(&[("fabric", &self.fabric)]),
+            Some(f64::from(outcome == RunOutcome::Complete)),
+        );
         if self.in_sweep && (self.sweep.is_last() || outcome != RunOutcome::Complete) {
             self.end_of_sweep(outcome);
         }
@@ -224,11 +228,6 @@ fn and(labels_of: &str, more: &[(&str, &str)]) -> String {
     format!("{labels_of},{}", labels(more))
 }
 
-/// Returns the value of a gauge that says whether something is so.
-fn flag(is_so: bool) -> Option<f64> {
-    Some(f64::from(u8::from(is_so)))
-}
-
 fn escaped(value: &str) -> String {
     let mut text = String::new();
     for c in value.chars() {
@@ -267,7 +266,7 @@ impl OpenMetrics {
         // Links that were measured again keep the marks of the sweep.
         let Some(ends) = ends_of(row).filter(|_| !row.axes.contains_key(RETEST)) else { return };
         let link = self.link_labels(ends, row.bytes.unwrap_or(0));
-        self.add("ombx_failed", &link, flag(matches!(row.outcome, Outcome::Failed(_))));
+        self.add("ombx_failed", &link, Some(f64::from(matches!(row.outcome, Outcome::Failed(_)))));
         self.doubts(&link, row);
     }
 
@@ -313,7 +312,7 @@ impl OpenMetrics {
         let fabric = ("fabric", name.as_str());
         for each in Conclusion::ALL {
             let named = labels(&[("conclusion", each.name()), fabric]);
-            self.add("ombx_verdict", &named, flag(each == verdict.conclusion));
+            self.add("ombx_verdict", &named, Some(f64::from(each == verdict.conclusion)));
         }
         self.add("ombx_slow_parts", &labels(&[fabric]), Some(verdict.slow.len() as f64));
         self.add("ombx_missed_demands", &labels(&[fabric]), Some(verdict.missed as f64));
@@ -384,7 +383,7 @@ impl OpenMetrics {
     /// Adds the result of a check: 1 for this one of all results, 0 for the others.
     pub fn check_result(&mut self, result: &str, all: &[&str]) {
         for each in all {
-            self.add("ombx_check_result", &labels(&[("result", each)]), flag(*each == result));
+            self.add("ombx_check_result", &labels(&[("result", each)]), Some(f64::from(*each == result)));
         }
     }
 
@@ -394,7 +393,7 @@ impl OpenMetrics {
         let _ = self.run(&mut io::sink(), run).and_then(|()| self.case(&mut io::sink(), row));
         let hosts = node_set::fold(hosts(run));
         let all = and(&self.case_labels(row), &[("hosts", &hosts), ("limit", limit.kind)]);
-        self.add("ombx_check_missed", &all, flag(limit.is_missed));
+        self.add("ombx_check_missed", &all, Some(f64::from(limit.is_missed)));
         let ratio = row.headline().map(|headline| match row.metric {
             Metric::Latency => headline.value / limit.value,
             Metric::Bandwidth => limit.value / headline.value,

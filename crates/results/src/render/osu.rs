@@ -344,7 +344,7 @@ impl Renderer for OsuTable {
             }
             let heading = self.heading(row, &columns);
             if heading != self.heading {
-                write!(out, "{}", std::mem::take(&mut self.windows).tables(!self.columns.without_rate))?;
+                write!(out, "{}", std::mem::take(&mut self.windows).tables(&self.columns))?;
                 let [above, of_type] = &heading;
                 let [before, _] = &self.heading;
                 let has_title_of_each_type = self.is_drop_in() && TITLE_OF_EACH_TYPE.contains(&name);
@@ -400,7 +400,7 @@ impl Renderer for OsuTable {
     }
 
     fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
-        write!(out, "{}", self.windows.tables(!self.columns.without_rate))?;
+        write!(out, "{}", self.windows.tables(&self.columns))?;
         if outcome != RunOutcome::Complete {
             writeln!(out, "# not complete: the run ended after {} rows", tally.cases)?;
         }
@@ -420,8 +420,9 @@ impl Windows {
     }
 
     /// Returns the tables: bandwidths, and message rates if they are asked for.
-    fn tables(&self, rate: bool) -> String {
-        let rates = if rate { format!("\n# Message Rate Profile\n{}", self.table(1)) } else { String::new() };
+    fn tables(&self, columns: &OsuColumns) -> String {
+        let rates = || format!("\n# Message Rate Profile\n{}", self.table(1));
+        let rates = if columns.without_rate { String::new() } else { rates() };
         if self.0.is_empty() { String::new() } else { self.table(0) + &rates }
     }
 

@@ -34,12 +34,13 @@ pub(super) use self::cells::failed;
 pub use self::cells::{FormattedRow, Scope, format_row, other_states, titles};
 
 /// What is said once of rows that come from a single launch.
-pub const ONE_LAUNCH: &str = "\
-    1 launch: variation between launches unknown; without --quick and without a launcher of your own ombx starts several, and ombx show \
-    a.jsonl b.jsonl combines files";
+pub const ONE_LAUNCH: &str = "1 launch: variation between launches unknown; without --quick and without a \
+                              launcher of your own ombx starts several, and ombx show a.jsonl b.jsonl \
+                              combines files";
 
 /// What is said once of rows over launches without three earlier runs.
-const UNKNOWN_BETWEEN_RUNS: &str = "variation between runs unknown: it needs 3 earlier runs in the same state of the machine; --against DIR names them";
+const UNKNOWN_BETWEEN_RUNS: &str = "variation between runs unknown: it needs 3 earlier runs in the same \
+                                    state of the machine; --against DIR names them";
 
 /// Collects the rows of one benchmark and prints them when the next one starts.
 #[derive(Debug, Default)]
@@ -220,7 +221,7 @@ impl Table {
     }
 
     fn note(&mut self, notice: &Mark) {
-        let (word, advice) = (plain(&notice.code.replace('_', " ")), plain(&notice.advice));
+        let (word, advice) = (plain(&notice.code.name().replace('_', " ")), plain(&notice.advice));
         let note = self.notes.entry(word).or_insert_with(|| Note { advice: advice.clone(), others: 0 });
         note.others += usize::from(note.advice != advice);
     }
@@ -369,14 +370,16 @@ pub(super) fn drawing(row: &Measurement) -> Option<String> {
     let (source, sink) = (plain(axis("source")?), plain(axis("sink")?));
     let block = Bytes(row.bytes?);
     let mut text = format!(
-        "  {source} -> {nodes} x {phases} -> {sink}: {buffers} x {nodes} x {block} through each node, {total:.1} MB/s in all\n"
+        "  {source} -> {nodes} x {phases} -> {sink}: {buffers} x {nodes} x {block} through each node, \
+         {total:.1} MB/s in all\n"
     );
     let started = row.figure("started_processes").unwrap_or(0.0) as usize;
     let ends = nodes * nodes * (phases - 1);
     let _ = if started > nodes {
         writeln!(
             text,
-            "  {started} processes: nodes: {nodes}, and {} started by them (phases: {}, senders: {ends}, receivers: {ends})",
+            "  {started} processes: nodes: {nodes}, and {} started by them (phases: {}, senders: {ends}, \
+             receivers: {ends})",
             started - nodes,
             nodes * phases
         )

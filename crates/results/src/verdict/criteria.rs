@@ -236,7 +236,8 @@ impl Reference {
             }
             _ => match sizes.iter().find(|bytes| !known.contains(&bytes.0)) {
                 Some(missing) => Err(format!(
-                    "{name} cannot be the reference: it has no links at {missing} bytes. Give the sizes of the reference by --sizes"
+                    "{name} cannot be the reference: it has no links at {missing} bytes. Give the sizes of \
+                     the reference by --sizes"
                 )),
                 None => Ok(reference),
             },
@@ -295,7 +296,8 @@ impl Reference {
             } else if overall < MIN_REFERENCE_FACTOR {
                 let slowest = links.first().map_or(String::new(), one);
                 met.push(format!(
-                    "no link is slower than in {name} at {bytes} bytes: {overall:.2} times as long (median of {all}); {slowest}"
+                    "no link is slower than in {name} at {bytes} bytes: {overall:.2} times as long (median \
+                     of {all}); {slowest}"
                 ));
             }
         }

@@ -206,7 +206,8 @@ pub(super) fn too_coarse(detected: &[Detected]) -> Option<String> {
     let worst = of_links(detected).into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let (bytes, worst) = worst.filter(|(_, factor)| *factor > MAX_NAMEABLE)?;
     Some(format!(
-        "the links differ too much among themselves: only one that is {worst:.1} times slower would be named (at {} bytes)",
+        "the links differ too much among themselves: only one that is {worst:.1} times slower would be \
+         named (at {} bytes)",
         Bytes(bytes)
     ))
 }

@@ -16,7 +16,7 @@ use super::{Hosts, Link, LinkTimes, RETEST, ROUND, TimesBySize};
 use crate::{
     file::Round,
     runs::number,
-    verdict::times::{Outliers, Tiles, ends_of},
+    verdict::times::{LinkRow, Tiles, ends_of},
 };
 
 /// Options in which the launches of a sweep differ.
@@ -88,9 +88,9 @@ fn median_of_size(launches: &[TimesBySize], hosts: &Hosts, bytes: u64) -> LinkTi
     let directed = all.iter().any(|times| times.directed);
     let attempts = all.iter().map(|times| times.attempts().0).max().unwrap_or(0);
     let given_up = usually(all.iter().map(|times| times.attempts().1), &all);
-    let outside: Vec<Vec<(Link, bool)>> = all.iter().map(|times| times.outside.rows()).collect();
+    let outside: Vec<Vec<LinkRow>> = all.iter().map(|times| times.outside.rows()).collect();
     let most = all.iter().max_by_key(|times| times.measured);
-    LinkTimes {
+    let mut combined = LinkTimes {
         bytes,
         directed,
         attempts,
@@ -104,10 +104,11 @@ fn median_of_size(launches: &[TimesBySize], hosts: &Hosts, bytes: u64) -> LinkTi
         measured: most.map_or(0, |times| times.measured),
         ascending: most.map_or(0, |times| times.ascending),
         level,
-        outside: usually_slow(&outside, directed, hosts),
         tiles: Tiles::median_over(all.iter().map(|times| &times.tiles)),
         ..LinkTimes::default()
-    }
+    };
+    usually_slow(&outside).for_each(|row| combined.leave_out(row, hosts));
+    combined
 }
 
 /// Returns the shortest time of the rows of a launch between the same ends.
@@ -146,23 +147,20 @@ fn usually(
 }
 
 /// Returns the medians over launches of rows outside the sample. A launch that did not keep a row counts as a faster one.
-fn usually_slow(launches: &[Vec<(Link, bool)>], directed: bool, hosts: &Hosts) -> Outliers {
-    let mut of_ends: BTreeMap<(u32, u32), Vec<(f32, bool)>> = BTreeMap::new();
-    for (row, waited) in launches.iter().flatten() {
-        of_ends.entry((row.from, row.to)).or_default().push((row.ns, *waited));
+fn usually_slow(launches: &[Vec<LinkRow>]) -> impl Iterator<Item = LinkRow> {
+    let mut of_ends: BTreeMap<(u32, u32), Vec<LinkRow>> = BTreeMap::new();
+    for row in launches.iter().flatten() {
+        of_ends.entry((row.link.from, row.link.to)).or_default().push(*row);
     }
-    let mut outliers = Outliers::default();
-    for ((from, to), mut rows) in of_ends {
-        let missing = launches.len() - rows.len().min(launches.len());
-        sort_by_value(&mut rows, |(ns, _)| f64::from(*ns));
+    let launches = launches.len();
+    of_ends.into_values().filter_map(move |mut rows| {
+        let missing = launches - rows.len().min(launches);
+        sort_by_value(&mut rows, |row| f64::from(row.link.ns));
         let at = |middle: usize| rows.get(middle.checked_sub(missing)?);
-        let (low, high) = (at((launches.len() - 1) / 2), at(launches.len() / 2));
-        if let (Some(low), Some(high)) = (low, high) {
-            let row = Link { from, to, ns: f32::midpoint(low.0, high.0) };
-            outliers.offer(row, low.1 && high.1, directed, hosts);
-        }
-    }
-    outliers
+        let (low, high) = (at((launches - 1) / 2)?, at(launches / 2)?);
+        let link = Link { ns: f32::midpoint(low.link.ns, high.link.ns), ..low.link };
+        Some(LinkRow { link, waited: low.waited && high.waited })
+    })
 }
 
 /// Returns the ends of disturbed rows, each as often as in the mean launch.

@@ -9,7 +9,7 @@ use ombx_core::{
     benchmark::payload::Check,
     fact::HostFacts,
     order::sort_by_value,
-    result::{Growth, Level, Measurement, Run},
+    result::{Growth, Level, MarkCode, Measurement, Run},
     unit::{Bytes, counted},
 };
 
@@ -50,7 +50,7 @@ pub struct LinkSweep {
     obstacle: Option<String>,
     rows: Rows,
     /// Advice and number of rows by level and code of the mark.
-    marks: BTreeMap<(Level, String), (String, usize)>,
+    marks: BTreeMap<(Level, MarkCode), (String, usize)>,
     /// Rows whose data were verified, by message size.
     checks: BTreeMap<u64, Checks>,
     /// Facts about the hosts.
@@ -162,11 +162,11 @@ impl LinkSweep {
         self.launches[launch].add(row, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
         self.steps.add(row, launch);
         self.rows.all += 1;
-        self.rows.waited += usize::from(row.doubts().any(|mark| WAITING.contains(&mark.code.as_str())));
+        self.rows.waited += usize::from(row.doubts().any(|mark| WAITING.contains(&mark.code)));
         self.rows.doubtful += usize::from(row.doubts().next().is_some());
         row.trust.iter().for_each(|mark| self.count(mark.level, &mark.code, &mark.advice, 1));
         self.add_shared(row, 1);
-        let reason = || no_verdict_reason(row.trust.iter().map(|mark| mark.code.as_str()));
+        let reason = || no_verdict_reason(row.trust.iter().map(|mark| &mark.code));
         self.obstacle = self.obstacle.take().or_else(reason);
     }
 
@@ -175,7 +175,7 @@ impl LinkSweep {
         let launch = self.launch();
         self.launches[launch].add_round(round, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
         self.steps.add_round(round, launch);
-        let is_waiting = |mark: &&RoundMark| WAITING.contains(&mark.mark.code.as_str());
+        let is_waiting = |mark: &&RoundMark| WAITING.contains(&mark.mark.code);
         let waiting: Vec<&RoundMark> = round.doubts().filter(is_waiting).collect();
         self.rows.all += round.len();
         if !waiting.is_empty() {
@@ -187,7 +187,7 @@ impl LinkSweep {
             self.count(mark.level, &mark.code, &mark.advice, round.count(links));
         }
         self.add_shared(&round.row, round.len());
-        let reason = || no_verdict_reason(round.marks.iter().map(|mark| mark.mark.code.as_str()));
+        let reason = || no_verdict_reason(round.marks.iter().map(|mark| &mark.mark.code));
         self.obstacle = self.obstacle.take().or_else(reason);
     }
 
@@ -212,8 +212,8 @@ impl LinkSweep {
         self.obstacle = self.obstacle.take().or_else(|| of_launch.obstacle.clone());
     }
 
-    fn count(&mut self, level: Level, code: &str, advice: &str, rows: usize) {
-        let known = self.marks.entry((level, code.to_owned()));
+    fn count(&mut self, level: Level, code: &MarkCode, advice: &str, rows: usize) {
+        let known = self.marks.entry((level, code.clone()));
         known.or_insert_with(|| (advice.to_owned(), 0)).1 += rows;
     }
 
@@ -238,10 +238,8 @@ impl LinkSweep {
     }
 
     /// Returns level and code of each mark, its advice, and the number of rows.
-    pub fn marks(&self) -> impl Iterator<Item = (Level, &str, &str, usize)> {
-        self.marks
-            .iter()
-            .map(|((level, code), (advice, rows))| (*level, code.as_str(), advice.as_str(), *rows))
+    pub fn marks(&self) -> impl Iterator<Item = (Level, &MarkCode, &str, usize)> {
+        self.marks.iter().map(|((level, code), (advice, rows))| (*level, code, advice.as_str(), *rows))
     }
 
     /// Returns the number of the current launch, from 0.
@@ -426,6 +424,39 @@ impl LinkSweep {
             .then(|| format!("ranks waited for a CPU in {how_many} rows: stop other programs and repeat"))
     }
 
+    /// Returns a clause with the two groups into which the times fall at the size where they differ most.
+    fn contrast(&self, sizes: &[LinkTimes]) -> Option<String> {
+        let (hosts, inside) = (&self.hosts, self.hosts.count() == 1);
+        let split = |times: &LinkTimes| {
+            let links = times.shortest.iter().filter(|l| hosts.same_host(l.from, l.to) == inside);
+            let (ratio, at, links) = split_at_largest_gap(links.copied().collect())?;
+            Some((ratio, at, links, times.bytes))
+        };
+        let (ratio, at, links, bytes) = sizes.iter().filter_map(split).max_by(|a, b| a.0.total_cmp(&b.0))?;
+        if ratio < MIN_FACTOR {
+            return Some(format!("their times differ by a factor of at most {ratio:.2}"));
+        }
+        let slow = &links[at..];
+        let names: Vec<String> = slow.iter().take(3).map(|l| link_name([l.from, l.to], hosts)).collect();
+        let more = if slow.len() > 3 { format!(" and {} more", slow.len() - 3) } else { String::new() };
+        let (take, others) =
+            (if slow.len() == 1 { "takes" } else { "take" }, if at == 1 { "link" } else { "links" });
+        let common = common_host(slow.iter().map(|l| [l.from, l.to]), hosts);
+        let common = common.map_or(String::new(), |host| format!("; host {host} is an end of all of them"));
+        let ratio = if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
+        let groups = if inside { hosts.ranks() as usize } else { hosts.count() };
+        let why = match (groups < MIN_UNITS, inside) {
+            (true, false) => "a slow link and a slow host cannot be distinguished",
+            (true, true) => "a slow link and a slow rank cannot be distinguished",
+            (false, _) => "one or two slow parts do not explain all times",
+        };
+        Some(format!(
+            "{}{more} {take} {ratio} times as long as the other {at} {others} (at {} bytes), but {why}{common}",
+            names.join(", "),
+            Bytes(bytes)
+        ))
+    }
+
     /// Returns why the links are too few for the verdict that nothing is slow, with the ratios that were seen.
     fn shortage(&self, sizes: &[LinkTimes]) -> Option<String> {
         let (hosts, inside) = (&self.hosts, self.hosts.count() == 1);
@@ -442,45 +473,13 @@ impl LinkSweep {
         };
         let why = if groups < MIN_UNITS { "cannot be compared" } else { "are too few for an all-clear" };
         let unit = if inside { "ranks" } else { "hosts" };
-        let seen = match contrast(sizes, hosts, inside) {
+        let seen = match self.contrast(sizes) {
             Some(seen) => format!("; {seen}"),
             None => String::new(),
         };
         let needed = format!("an all-clear takes at least {MIN_UNITS} {unit} and {MIN_LINKS} links");
         Some(format!("{what} {why} ({needed}){seen}"))
     }
-}
-
-/// Returns a clause with the two groups into which the times fall at the size where they differ most.
-fn contrast(sizes: &[LinkTimes], hosts: &Hosts, inside: bool) -> Option<String> {
-    let split = |times: &LinkTimes| {
-        let links = times.shortest.iter().filter(|l| hosts.same_host(l.from, l.to) == inside);
-        let (ratio, at, links) = split_at_largest_gap(links.copied().collect())?;
-        Some((ratio, at, links, times.bytes))
-    };
-    let (ratio, at, links, bytes) = sizes.iter().filter_map(split).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    if ratio < MIN_FACTOR {
-        return Some(format!("their times differ by a factor of at most {ratio:.2}"));
-    }
-    let slow = &links[at..];
-    let names: Vec<String> = slow.iter().take(3).map(|l| link_name([l.from, l.to], hosts)).collect();
-    let more = if slow.len() > 3 { format!(" and {} more", slow.len() - 3) } else { String::new() };
-    let (take, others) =
-        (if slow.len() == 1 { "takes" } else { "take" }, if at == 1 { "link" } else { "links" });
-    let common = common_host(slow.iter().map(|l| [l.from, l.to]), hosts);
-    let common = common.map_or(String::new(), |host| format!("; host {host} is an end of all of them"));
-    let ratio = if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
-    let groups = if inside { hosts.ranks() as usize } else { hosts.count() };
-    let why = match (groups < MIN_UNITS, inside) {
-        (true, false) => "a slow link and a slow host cannot be distinguished",
-        (true, true) => "a slow link and a slow rank cannot be distinguished",
-        (false, _) => "one or two slow parts do not explain all times",
-    };
-    Some(format!(
-        "{}{more} {take} {ratio} times as long as the other {at} {others} (at {} bytes), but {why}{common}",
-        names.join(", "),
-        Bytes(bytes)
-    ))
 }
 
 /// Returns the ratio of the mean times beside the largest gap between links, its place, and the links by time.
@@ -545,7 +544,8 @@ impl Findings {
         if let Some(why) = &self.obstacle {
             return vec![of(Conclusion::None, why)];
         }
-        let suspected = "tested because it has a possible cause: so few times alone do not tell which of two hosts are slow";
+        let suspected = "tested because it has a possible cause: so few times alone do not tell which of \
+                         two hosts are slow";
         let suspected =
             |slow: &SlowComponent| self.suspected.contains(&slow.component).then(|| suspected.to_owned());
         let slow = self.slow.iter().map(|slow| Sentence {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use ombx_core::{
     measure::runner::SplitMix64,
     order::sort_by_value,
-    result::{Level, Mark, Measurement},
+    result::{Level, Mark, MarkCode, Measurement},
     stats,
     unit::counted,
 };
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Marks of ranks that waited for a CPU.
-pub(super) const WAITING: [&str; 3] = ["preempted", "stolen", "waited"];
+pub(super) const WAITING: [MarkCode; 3] = [MarkCode::Preempted, MarkCode::Stolen, MarkCode::Waited];
 
 /// Standard deviation of the smallest of one, two and three normally distributed values, in theirs (David and Nagaraja, Order Statistics).
 const SPREADS_OF_SHORTEST: [f64; 3] = [1.0, 0.826, 0.748];
@@ -95,14 +95,13 @@ impl LinkTimes {
     #[must_use]
     pub fn averaged(&self) -> LinkTimes {
         let mean = |ns: &[f32]| ns.iter().sum::<f32>() / ns.len() as f32;
-        let average = |links: &[Link]| combine(links, self.directed, mean);
+        let average = |links: &[Link]| self.combine(links, mean);
         let mut rows: Vec<Link> =
             [&self.sweep, &self.alone, &self.reference].into_iter().flatten().copied().collect();
-        let row_error = row_error(&rows, self.directed);
-        let outside: Vec<Link> = self.outside.rows().into_iter().map(|(row, _)| row).collect();
+        let row_error = self.row_error(&rows);
+        let outside: Vec<Link> = self.outside.rows().into_iter().map(|row| row.link).collect();
         rows.extend(&outside);
-        let shortest =
-            |links: &[Link]| combine(links, self.directed, |ns| ns.iter().copied().fold(f32::MAX, f32::min));
+        let shortest = |links: &[Link]| self.combine(links, |ns| ns.iter().copied().fold(f32::MAX, f32::min));
         let (alone, reference) = (shortest(&self.alone), shortest(&self.reference));
         let (attempts, given_up) = self.attempts();
         let mut sweep = average(&self.sweep);
@@ -137,6 +136,33 @@ impl LinkTimes {
         }
     }
 
+    /// Returns the standard error of the mean logarithm of a link's rows: of the median link, so that one disturbed row of one link
+    /// counts little.
+    fn row_error(&self, rows: &[Link]) -> f64 {
+        let rows = self.by_link(rows);
+        let of_links = rows.chunk_by(|a, b| a.0 == b.0).filter(|rows| rows.len() > 1).map(error_of_link);
+        stats::median(&of_links.collect::<Vec<_>>()).unwrap_or(0.0)
+    }
+
+    /// Returns the ends and the time of each row, sorted by link.
+    fn by_link(&self, rows: &[Link]) -> Vec<((u32, u32), f32)> {
+        let ends =
+            |l: &Link| if self.directed { (l.from, l.to) } else { (l.from.min(l.to), l.from.max(l.to)) };
+        let known = rows.iter().filter(|l| l.ns.is_finite() && l.ns > 0.0);
+        let mut rows: Vec<((u32, u32), f32)> = known.map(|l| (ends(l), l.ns)).collect();
+        rows.sort_by_key(|(ends, _)| *ends);
+        rows
+    }
+
+    /// Returns one entry per link with a figure of the times of its rows.
+    fn combine(&self, rows: &[Link], figure: impl Fn(&[f32]) -> f32) -> Vec<Link> {
+        let one = |rows: &[((u32, u32), f32)]| {
+            let (from, to) = rows[0].0;
+            Link { from, to, ns: figure(&rows.iter().map(|(_, ns)| *ns).collect::<Vec<_>>()) }
+        };
+        self.by_link(rows).chunk_by(|a, b| a.0 == b.0).map(one).collect()
+    }
+
     /// Returns how often links were measured again, and the slow ones that were measured less often.
     pub(super) fn attempts(&self) -> (usize, BTreeSet<(u32, u32)>) {
         if self.attempts > 0 {
@@ -145,7 +171,7 @@ impl LinkTimes {
         // Ordinary links are never given up.
         let [alone, reference] = [&self.alone, &self.reference].map(|links| {
             let mut counts: BTreeMap<(u32, u32), usize> = BTreeMap::new();
-            by_link(links, self.directed).iter().for_each(|(ends, _)| *counts.entry(*ends).or_default() += 1);
+            self.by_link(links).iter().for_each(|(ends, _)| *counts.entry(*ends).or_default() += 1);
             counts
         });
         // A series of measurements is complete with three, also if a link had several series, at looks or in launches.
@@ -154,16 +180,17 @@ impl LinkTimes {
     }
 
     /// Adds a row of the sweep. Keeps at most `most` rows, or some for each rank.
-    pub(super) fn add(&mut self, row: Link, waited: bool, hosts: &Hosts, most: usize) {
+    pub(super) fn add(&mut self, row: LinkRow, hosts: &Hosts, most: usize) {
+        let LinkRow { link, waited } = row;
         self.measured += 1;
-        self.ascending += usize::from(row.from < row.to);
-        self.tiles.add(row, hosts.ranks());
-        if !self.is_sampled(&row, hosts) {
-            return self.outside.offer(row, waited, self.directed, hosts);
+        self.ascending += usize::from(link.from < link.to);
+        self.tiles.add(link, hosts.ranks());
+        if !self.is_sampled(&link, hosts) {
+            return self.leave_out(row, hosts);
         }
-        self.sweep.push(row);
+        self.sweep.push(link);
         if waited {
-            self.disturbed.push([row.from, row.to]);
+            self.disturbed.push([link.from, link.to]);
         }
         while self.sweep.len() > most_rows(most, hosts) {
             self.level += 1;
@@ -178,8 +205,21 @@ impl LinkTimes {
         let waited: BTreeSet<[u32; 2]> =
             self.disturbed.iter().filter(|[from, to]| leaves(*from, *to)).copied().collect();
         self.disturbed.retain(|ends| !waited.contains(ends));
-        for row in self.sweep.extract_if(.., |row| leaves(row.from, row.to)) {
-            self.outside.offer(row, waited.contains(&[row.from, row.to]), self.directed, hosts);
+        let left: Vec<Link> = self.sweep.extract_if(.., |row| leaves(row.from, row.to)).collect();
+        for link in left {
+            self.leave_out(LinkRow { link, waited: waited.contains(&[link.from, link.to]) }, hosts);
+        }
+    }
+
+    /// Takes a row of a link outside the sample, which is kept if the link is among the slowest of one of its ranks.
+    pub(super) fn leave_out(&mut self, row: LinkRow, hosts: &Hosts) {
+        if !row.link.ns.is_finite() {
+            return;
+        }
+        if self.directed {
+            self.outside.keep(Outlier { row, back: None }, hosts);
+        } else {
+            self.outside.pair(row, hosts);
         }
     }
 
@@ -225,9 +265,10 @@ impl LinkTimes {
         let kept = self.sweep.iter().chain(&self.alone).chain(&self.reference);
         let rows = kept.filter(|l| part.contains([l.from, l.to], hosts)).count();
         let disturbed = self.disturbed.iter().filter(|ends| part.contains(**ends, hosts)).count();
-        let outside = self.outside.rows().into_iter().filter(|(l, _)| part.contains([l.from, l.to], hosts));
+        let outside = self.outside.rows().into_iter();
+        let outside = outside.filter(|row| part.contains([row.link.from, row.link.to], hosts));
         let (more, waited) =
-            outside.fold((0, 0), |(rows, waited), (_, did)| (rows + 1, waited + usize::from(did)));
+            outside.fold((0, 0), |(rows, waited), row| (rows + 1, waited + usize::from(row.waited)));
         2 * (disturbed + waited) > rows + more
     }
 
@@ -314,38 +355,12 @@ fn median_of_block(launches: &[&Tiles], at: usize) -> Option<Link> {
     rows.get(rows.len() / 2).copied()
 }
 
-/// Returns the standard error of the mean logarithm of a link's rows: of the median link, so that one disturbed row of one link
-/// counts little.
-fn row_error(rows: &[Link], directed: bool) -> f64 {
-    let rows = by_link(rows, directed);
-    let of_links = rows.chunk_by(|a, b| a.0 == b.0).filter(|rows| rows.len() > 1).map(error_of_link);
-    stats::median(&of_links.collect::<Vec<_>>()).unwrap_or(0.0)
-}
-
 /// Returns the standard error of the mean logarithm of the rows of one link.
 fn error_of_link(rows: &[((u32, u32), f32)]) -> f64 {
     let logs = rows.iter().map(|(_, ns)| f64::from(*ns).ln());
     let n = rows.len() as f64;
     let mean = logs.clone().sum::<f64>() / n;
     (logs.map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt()
-}
-
-/// Returns the ends and the time of each row, sorted by link.
-fn by_link(rows: &[Link], directed: bool) -> Vec<((u32, u32), f32)> {
-    let ends = |l: &Link| if directed { (l.from, l.to) } else { (l.from.min(l.to), l.from.max(l.to)) };
-    let known = rows.iter().filter(|l| l.ns.is_finite() && l.ns > 0.0);
-    let mut rows: Vec<((u32, u32), f32)> = known.map(|l| (ends(l), l.ns)).collect();
-    rows.sort_by_key(|(ends, _)| *ends);
-    rows
-}
-
-/// Returns one entry per link with a figure of the times of its rows.
-fn combine(rows: &[Link], directed: bool, figure: impl Fn(&[f32]) -> f32) -> Vec<Link> {
-    let one = |rows: &[((u32, u32), f32)]| {
-        let (from, to) = rows[0].0;
-        Link { from, to, ns: figure(&rows.iter().map(|(_, ns)| *ns).collect::<Vec<_>>()) }
-    };
-    by_link(rows, directed).chunk_by(|a, b| a.0 == b.0).map(one).collect()
 }
 
 /// Times of all links of a run, one entry per message size in the order of rows.
@@ -360,7 +375,7 @@ impl TimesBySize {
         let times = self.of_size(row, bytes);
         let waited = row.trust.iter().any(is_of_waiting);
         let again = match row.axes.get(RETEST).map(String::as_str) {
-            None => return times.add(link, waited, hosts, most),
+            None => return times.add(LinkRow { link, waited }, hosts, most),
             Some(ALONE) => &mut times.alone,
             Some(_) => &mut times.reference,
         };
@@ -377,7 +392,7 @@ impl TimesBySize {
         let waiting: Vec<&RoundMark> = round.marks.iter().filter(|mark| is_of_waiting(&mark.mark)).collect();
         for (at, (from, to, ns)) in round.links().enumerate() {
             let waited = waiting.iter().any(|mark| mark.has(at));
-            times.add(Link { from, to, ns }, waited, hosts, most);
+            times.add(LinkRow { link: Link { from, to, ns }, waited }, hosts, most);
         }
     }
 
@@ -394,7 +409,7 @@ impl TimesBySize {
 
 /// Returns whether a row with this mark is invalid because ranks waited for a CPU.
 fn is_of_waiting(mark: &Mark) -> bool {
-    mark.level == Level::Invalid && WAITING.contains(&mark.code.as_str())
+    mark.level == Level::Invalid && WAITING.contains(&mark.code)
 }
 
 /// Maximum number of rows of one message size that are kept, unless there are more than `ROWS_PER_RANK` for each rank.
@@ -420,24 +435,31 @@ pub(super) fn most_rows(most: usize, hosts: &Hosts) -> usize {
     most.max(ROWS_PER_RANK * hosts.ranks() as usize)
 }
 
+/// Row of a link.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct LinkRow {
+    pub(super) link: Link,
+    /// Whether ranks waited for a CPU in it.
+    pub(super) waited: bool,
+}
+
 /// Link outside the sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Outlier {
-    /// Its row, and whether ranks waited for a CPU in it.
-    row: (Link, bool),
+    row: LinkRow,
     /// The row of the other direction of traffic that is not directed.
-    back: Option<(Link, bool)>,
+    back: Option<LinkRow>,
 }
 
 impl Outlier {
-    fn rows(self) -> impl Iterator<Item = (Link, bool)> {
+    fn rows(self) -> impl Iterator<Item = LinkRow> {
         std::iter::once(self.row).chain(self.back)
     }
 
     /// Returns the time by which links are compared: the mean of the rows.
     fn time(&self) -> f32 {
-        let ns = self.row.0.ns;
-        self.back.map_or(ns, |(back, _)| f32::midpoint(ns, back.ns))
+        let ns = self.row.link.ns;
+        self.back.map_or(ns, |back| f32::midpoint(ns, back.link.ns))
     }
 }
 
@@ -455,20 +477,14 @@ pub(super) struct Outliers {
 }
 
 impl Outliers {
-    /// Takes a row of a link outside the sample. Keeps the link if it is among the slowest of one of its ranks.
-    pub(super) fn offer(&mut self, row: Link, waited: bool, directed: bool, hosts: &Hosts) {
-        if !row.ns.is_finite() {
-            return;
-        }
-        let new = Outlier { row: (row, waited), back: None };
-        if directed {
-            return self.keep(new, hosts);
-        }
-        let ends = (row.from.min(row.to), row.from.max(row.to));
-        let first = self.pending.remove(&ends).filter(|first| first.row.0.from == row.to);
-        match first.or_else(|| self.take_single(&row, hosts)) {
-            Some(first) => self.keep(Outlier { back: Some(new.row), ..first }, hosts),
-            None => _ = self.pending.insert(ends, new),
+    /// Takes a row of one direction of a link. Keeps the link with its other row if it is among the slowest of one of its ranks.
+    fn pair(&mut self, row: LinkRow, hosts: &Hosts) {
+        let Link { from, to, .. } = row.link;
+        let ends = (from.min(to), from.max(to));
+        let first = self.pending.remove(&ends).filter(|first| first.row.link.from == to);
+        match first.or_else(|| self.take_single(&row.link, hosts)) {
+            Some(first) => self.keep(Outlier { back: Some(row), ..first }, hosts),
+            None => _ = self.pending.insert(ends, Outlier { row, back: None }),
         }
         if self.pending.len() > MOST_PENDING.max(hosts.ranks() as usize) {
             // The file has one direction of each link, or the directions are far apart.
@@ -484,8 +500,9 @@ impl Outliers {
         if !self.keeps_single_rows {
             return None;
         }
-        let is_first =
-            |link: &Outlier| link.back.is_none() && (link.row.0.from, link.row.0.to) == (row.to, row.from);
+        let is_first = |link: &Outlier| {
+            link.back.is_none() && (link.row.link.from, link.row.link.to) == (row.to, row.from)
+        };
         let distance = hosts.distance(row.from, row.to);
         let kinds = hosts.levels() + 2;
         let mut first = None;
@@ -503,7 +520,7 @@ impl Outliers {
 
     /// Keeps a link if it is among the slowest of one of its ranks.
     fn keep(&mut self, link: Outlier, hosts: &Hosts) {
-        let ends = |link: &Outlier| (link.row.0.from, link.row.0.to);
+        let ends = |link: &Outlier| (link.row.link.from, link.row.link.to);
         let (from, to) = ends(&link);
         let distance = hosts.distance(from, to);
         let kinds = hosts.levels() + 2;
@@ -534,11 +551,11 @@ impl Outliers {
     }
 
     /// Returns the rows of the links that are kept, in the order of their ends, and whether ranks waited in them.
-    pub(super) fn rows(&self) -> Vec<(Link, bool)> {
+    pub(super) fn rows(&self) -> Vec<LinkRow> {
         let links = self.slowest.values().flatten().chain(self.pending.values());
         let rows = links.flat_map(|link| link.rows());
-        let by_ends: BTreeMap<(u32, u32), (Link, bool)> =
-            rows.map(|(row, waited)| ((row.from, row.to), (row, waited))).collect();
+        let by_ends: BTreeMap<(u32, u32), LinkRow> =
+            rows.map(|row| ((row.link.from, row.link.to), row)).collect();
         by_ends.into_values().collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ombx_core::result::{Mark, Outcome};
+use ombx_core::result::{Mark, MarkCode, Outcome};
 use ombx_results::{
     file,
     number::{RateUnit, TimeUnit},
@@ -81,8 +81,12 @@ fn every_column_is_documented() {
 fn each_mark_has_its_level_and_notes_do_not_prevent_publishing() {
     let file::RunWithRows { run, mut rows, .. } = golden();
     rows.iter_mut().for_each(|row| (row.launches, row.checked) = (nine_launches(357.0), 576));
-    rows[0].trust = vec![Mark::note("governor", "g", "a"), Mark::note("unbound", "u", "a")];
-    rows[1].trust = vec![Mark::note("governor", "g", "a"), Mark::invalid("shared_cpu", "s", "a")];
+    rows[0].trust =
+        vec![Mark::with_advice(MarkCode::Governor, "g", "a"), Mark::with_advice(MarkCode::Unbound, "u", "a")];
+    rows[1].trust = vec![
+        Mark::with_advice(MarkCode::Governor, "g", "a"),
+        Mark::with_advice(MarkCode::SharedCpu, "s", "a"),
+    ];
     let records = records(&rendered(&mut Csv::default(), &run, &rows, file::RunOutcome::Complete));
     let of = |row: usize| [&*records[row]["trust"], &*records[row]["levels"], &*records[row]["publishable"]];
     assert_eq!(of(0), ["governor;unbound", "note;note", "true"]);

@@ -1,6 +1,6 @@
 //! Tables for documents.
 
-use ombx_core::result::{Mark, Outcome};
+use ombx_core::result::{Level, Mark, Outcome};
 use ombx_results::render::{Document, Markup};
 
 use crate::{around, bandwidth, complete, latency, of_launches, rendered};
@@ -29,7 +29,7 @@ fn markdown_has_a_table_per_benchmark() {
 #[test]
 fn latex_has_booktabs_and_escapes_what_it_reads() {
     let mut marked = latency(8, &around(2000, 400));
-    marked.trust.push(Mark::caution("odd", "50% of a_b & {c} < d", ""));
+    marked.trust.push(Mark::with_advice("odd", "50% of a_b & {c} < d", "").at(Level::Caution));
     let text = complete(&mut Document::new(Markup::Latex), &[marked]);
     for part in
         ["\\toprule", "\\midrule", "\\bottomrule", "\\begin{tabular}{rrrrrrrl}", "\\caption{p2p.latency."]

@@ -1,6 +1,6 @@
 //! OpenMetrics. Its grammar is checked with the properties of all records.
 
-use ombx_core::result::{Growth, Mark, Measurement, Run};
+use ombx_core::result::{Growth, Mark, MarkCode, Measurement, Run};
 use ombx_results::{
     file,
     render::{OpenMetrics, Renderer},
@@ -21,10 +21,10 @@ fn gauges_count_doubts_by_level() {
     let file::RunWithRows { run, mut rows, .. } = golden();
     rows.truncate(1);
     rows[0].trust = vec![
-        Mark::note("governor", "g", "a"),
-        Mark::caution("clock", "c", "a"),
-        Mark::invalid("shared_cpu", "s", "a"),
-        Mark::invalid("debug_build", "d", "a"),
+        Mark::with_advice(MarkCode::Governor, "g", "a"),
+        Mark::with_advice(MarkCode::Clock, "c", "a"),
+        Mark::with_advice(MarkCode::SharedCpu, "s", "a"),
+        Mark::with_advice(MarkCode::DebugBuild, "d", "a"),
     ];
     let text = text_of(&run, &rows);
     let found: Vec<&str> = text.lines().filter(|line| line.starts_with("ombx_doubts{")).collect();

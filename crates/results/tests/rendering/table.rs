@@ -2,7 +2,7 @@
 
 use ombx_core::{
     benchmark::Figure,
-    result::{Mark, Measurement, Outcome},
+    result::{Level, Mark, MarkCode, Measurement, Outcome},
 };
 use ombx_results::{
     estimate::Cases,
@@ -20,7 +20,7 @@ fn table(rows: &[Measurement]) -> String {
 }
 
 fn notice(code: &str, short: &str, advice: &str) -> Mark {
-    Mark::caution(code, short, advice)
+    Mark::with_advice(code, short, advice).at(Level::Caution)
 }
 
 /// Returns the lines between the heading and the notes.
@@ -187,9 +187,11 @@ fn repeated_advice_is_printed_once() {
 fn notes_are_shown_on_request_only() {
     let mut rows = [8, 16, 32].map(|bytes| latency(bytes, &around(2000, 400)));
     rows.iter_mut().for_each(|row| (row.launches, row.checked) = (nine_launches(1000.0), 600));
-    rows[0].trust = vec![Mark::note("governor", "governor powersave", "set the governor to performance")];
+    rows[0].trust =
+        vec![Mark::with_advice(MarkCode::Governor, "governor powersave", "set the governor to performance")];
     rows[1].trust = vec![rows[0].trust[0].clone(), notice("bimodal", "bimodal", "look at the samples")];
-    rows[2].trust = vec![Mark::invalid("shared_cpu", "shared CPU", "bind each rank to its own CPU")];
+    rows[2].trust =
+        vec![Mark::with_advice(MarkCode::SharedCpu, "shared CPU", "bind each rank to its own CPU")];
     let usual = table(&rows);
     assert!(!usual.contains("governor"), "{usual}");
     assert!(grid(&usual)[2].ends_with(" bimodal") && grid(&usual)[3].ends_with(" shared CPU"), "{usual}");

@@ -46,7 +46,7 @@ fn any_round() -> impl Strategy<Value = Record> {
             checked: row.checked,
             ..Measurement::new("links", row.key, row.metric, row.ranks)
         };
-        let marks = vec![file::RoundMark { mark: Mark::note("few", "few", "more"), links: vec![0] }];
+        let marks = vec![file::RoundMark { mark: Mark::with_advice("few", "few", "more"), links: vec![0] }];
         Record::Round(Box::new(file::Round {
             row,
             number,
@@ -195,7 +195,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Measurement> {
     );
     let notice = (0..3usize, text(), text(), text()).prop_map(|(level, code, short, advice)| Mark {
         level: Level::ALL[level],
-        code,
+        code: code.into(),
         short,
         advice,
         effect: None,

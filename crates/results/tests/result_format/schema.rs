@@ -68,7 +68,8 @@ fn the_documented_schema_is_the_generated_one() {
     let documented = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         documented == generated,
-        "docs/result.schema.json is not what the code says: run `OMBX_BLESS=1 cargo xtask test unit -- the_documented_schema`"
+        "docs/result.schema.json is not what the code says: run `OMBX_BLESS=1 cargo xtask test unit -- \
+         the_documented_schema`"
     );
 }
 

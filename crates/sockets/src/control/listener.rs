@@ -237,7 +237,7 @@ impl Listener {
                 Err(Errno::CONNABORTED | Errno::INTR) => continue,
                 Err(e) => return Err(e.into()),
             };
-            if stream.set_nonblocking(true).is_ok() {
+            if stream.set_nonblocking().is_ok() {
                 self.pending.push(Pending { stream, received: Vec::new(), since: Since::now() });
             }
         }
@@ -256,7 +256,7 @@ impl Listener {
                 }
                 Progress::Hello(hello) => {
                     let stream = self.pending.remove(at).stream;
-                    if stream.set_nonblocking(false).is_ok() {
+                    if stream.set_blocking().is_ok() {
                         return Some(Peer { stream, hello });
                     }
                 }

@@ -63,8 +63,8 @@ impl LowWater {
             set_low_water(socket, 1)?;
             if given != bytes {
                 return Err(Error::unsupported(format!(
-                    "this host limits --rcvlowat to {given} bytes, half of a receive buffer: choose less, or raise --socket-buffer or \
-                     net.ipv4.tcp_rmem"
+                    "this host limits --rcvlowat to {given} bytes, half of a receive buffer: choose less, \
+                     or raise --socket-buffer or net.ipv4.tcp_rmem"
                 )));
             }
         }
@@ -236,9 +236,8 @@ impl<K: SocketKind> StreamLink<K> {
         Ok(before != (at.slot, at.byte))
     }
 
-    /// Waits until the socket takes bytes or, if `receives`, has bytes to read.
-    fn wait(&self, receives: bool) -> Result<()> {
-        let events = if receives { PollFlags::IN | PollFlags::OUT } else { PollFlags::OUT };
+    /// Waits until one of these events happens to the socket.
+    fn wait(&self, events: PollFlags) -> Result<()> {
         match poll(&mut [PollFd::new(&self.socket, events)], Some(&timespec(TRANSFER_TIMEOUT))) {
             Ok(0) => Err(failed(Errno::AGAIN)),
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -319,7 +318,8 @@ impl<K: SocketKind> Link for StreamLink<K> {
         let (mut out, mut into) = (Progress::default(), Progress::default());
         while !self.send_some(&mut out)? {
             if !self.receive_some(&mut into)? {
-                self.wait(into.slot < self.slots.count)?;
+                let receives = into.slot < self.slots.count;
+                self.wait(if receives { PollFlags::IN | PollFlags::OUT } else { PollFlags::OUT })?;
             }
         }
         while into.slot < self.slots.count {

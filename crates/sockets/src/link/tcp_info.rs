@@ -90,8 +90,8 @@ pub(super) fn check_mptcp(socket: impl AsFd) -> Result<()> {
     match flags {
         Some(flags) if flags & FALLBACK == 0 => Ok(()),
         _ => Err(Error::unsupported(
-            "the connection fell back to TCP: set net.mptcp.enabled=1 on both hosts, and check firewalls between them for the \
-             option MPTCP of TCP",
+            "the connection fell back to TCP: set net.mptcp.enabled=1 on both hosts, and check firewalls \
+             between them for the option MPTCP of TCP",
         )),
     }
 }

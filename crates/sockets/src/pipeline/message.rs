@@ -396,7 +396,8 @@ impl Shape {
         let limit = Limits::here().processes.unwrap_or(u64::MAX).min(MAX_PROCESSES);
         if here > limit {
             return Err(Error::usage(format!(
-                "{} nodes of {} phases need {here} processes on this host, which allows {limit}; choose fewer nodes or phases, or --workers threads",
+                "{} nodes of {} phases need {here} processes on this host, which allows {limit}; choose \
+                 fewer nodes or phases, or --workers threads",
                 self.nodes, self.phases
             )));
         }
@@ -404,7 +405,8 @@ impl Shape {
         let free = FreeMemory::here().map_or(u64::MAX, |free| free.bytes);
         if need > free {
             return Err(Error::usage(format!(
-                "the buffers of {} nodes, {} phases and blocks of {} need {} MiB on this host, which has {} MiB free; choose smaller blocks",
+                "the buffers of {} nodes, {} phases and blocks of {} need {} MiB on this host, which has \
+                 {} MiB free; choose smaller blocks",
                 self.nodes,
                 self.phases,
                 Bytes(self.block),

@@ -13,7 +13,7 @@ use ombx_core::{
         session::Session,
         stop,
     },
-    result::{Mark, Measurement, Outcome, Samples},
+    result::{Mark, MarkCode, Measurement, Outcome, Samples},
     stats::Summary,
     system::{clock::Since, environment::Counters, performance::uncounted_processes},
     team::Place,
@@ -76,7 +76,8 @@ pub(super) fn measure(
         if session.plan.verify != Verify::Off && check == Check::Off { Check::Unsupported } else { check };
     if let Check::Failed(Mismatch { rank, slot, byte, expected, actual }) = &row.check {
         row.outcome = Outcome::Failed(format!(
-            "data arrived wrong at node {rank}, block {slot}, byte {byte}: expected {expected:#04x}, found {actual:#04x}"
+            "data arrived wrong at node {rank}, block {slot}, byte {byte}: expected {expected:#04x}, found \
+             {actual:#04x}"
         ));
     }
     let elapsed_ns = runs.iter().map(|run| run.total_ns).collect();
@@ -132,7 +133,13 @@ fn node_row(empty: Measurement, all: &Measurement, plan: &Plan, runs: &[Run], no
         summary: Summary::new(&Measurement::combine(&samples, 1)),
         samples,
         figures,
-        trust: all.trust.iter().filter(|mark| mark.code == "crowded").cloned().chain(empty.trust).collect(),
+        trust: all
+            .trust
+            .iter()
+            .filter(|mark| mark.code == MarkCode::Crowded)
+            .cloned()
+            .chain(empty.trust)
+            .collect(),
         ..empty
     }
 }
@@ -163,7 +170,7 @@ pub(super) fn empty_row(session: &Session<'_>, case: &Case, plan: &Plan, node: O
         work: Some(Work { bytes: shape.bytes(), ops: nodes * nodes * u64::from(shape.buffers), legs: 1 }),
         aggregation: session.assignment.aggregation(),
         // Here the kernel places the processes: being unbound is no fault.
-        trust: session.standing.iter().filter(|notice| notice.code != "unbound").cloned().collect(),
+        trust: session.standing.iter().filter(|notice| notice.code != MarkCode::Unbound).cloned().collect(),
         ..Measurement::new(
             bench.name,
             format!("{}/{own}{rest}", bench.name),
@@ -219,7 +226,7 @@ impl Measuring<'_, '_> {
                 }
             }
             let (runs, summary) = (times.len() as u64, Summary::new(&times));
-            let limits = (max_time, stop::MOST_SAMPLES);
+            let limits = stop::Limits { time: max_time, samples: stop::MOST_SAMPLES };
             match stop::next_by_effort(effort, runs, spent, summary.as_ref(), limits) {
                 Ok(next) => more = next,
                 Err(ending) => return Ok((ending, spent)),
@@ -242,7 +249,7 @@ impl Measuring<'_, '_> {
         if !self.checks || self.compares_all(self.timed) {
             return Ok(());
         }
-        let wanted = stop::checks_of_row(1, self.session.plan.launch.is_some());
+        let wanted = stop::checks_of_row(1, self.session.plan.launch);
         let (since, mut more) = (Since::now(), 1);
         while self.check == Check::Passed && more > 0 {
             self.run(Data::Fresh)?;
@@ -358,20 +365,18 @@ fn marks(plan: &Plan, hosts: &Hosts, rejected: u64) -> Vec<Mark> {
     let busy = 2 * u64::from(shape.nodes) * u64::from(shape.nodes) * u64::from(shape.phases - 1);
     let cpus = plan.cpus.count() as u64;
     let crowded = (hosts.are_here() && busy > cpus).then(|| {
-        Mark::invalid(
-            "crowded",
+        Mark::with_advice(
+            MarkCode::Crowded,
             format!("{busy} on {cpus} CPUs"),
             format!(
-                "{busy} senders and receivers share {cpus} CPUs: the figure shows how fast this host copies, not what a network carries"
+                "{busy} senders and receivers share {cpus} CPUs: the figure shows how fast this host copies, \
+                 not what a network carries"
             ),
         )
     });
     let unknown = (rejected > 0).then(|| {
-        Mark::caution(
-            "strangers",
-            format!("{rejected} strangers"),
-            format!("the nodes rejected {rejected} connections without this session's token"),
-        )
+        let cause = format!("the nodes rejected {rejected} connections without this session's token");
+        Mark::new(MarkCode::Strangers, format!("{rejected} strangers"), cause)
     });
     crowded.into_iter().chain(unknown).collect()
 }

@@ -9,7 +9,8 @@ use crate::{
 };
 
 const GOLDEN: &str = include_str!("../../../../crates/results/tests/golden/one_launch.jsonl");
-const CHECK: &str = "budget = \"20s\"\nbaseline = \"good\"\n[[entry]]\nrun = \"sockets.latency\"\nsizes = \"8\"\nwithin = \"20%\"\n";
+const CHECK: &str = "budget = \"20s\"\nbaseline = \"good\"\n[[entry]]\nrun = \"sockets.latency\"\n\
+                     sizes = \"8\"\nwithin = \"20%\"\n";
 const INVENTORY: &str = "[[hosts]]\nname = \"n01\"\n[[hosts]]\nname = \"n02\"\n";
 
 /// Files that another user made, as lines of a shell: a name, and what makes `$1`.
@@ -38,7 +39,8 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     for (what, make) in HOSTILE {
         let hostile = |path: &str, rest: &str| {
             format!(
-                "set -- \"$DIRECTORY/{path}\" \"$@\"; {make}; chown -h 65534 \"$1\" 2>/dev/null; shift; {rest}; code=$?; {UNTOUCHED}"
+                "set -- \"$DIRECTORY/{path}\" \"$@\"; {make}; chown -h 65534 \"$1\" 2>/dev/null; shift; \
+                 {rest}; code=$?; {UNTOUCHED}"
             )
         };
         let limited = |path: &str, rest: &str| hostile(path, &format!("ulimit -v 600000; {rest}"));
@@ -140,11 +142,7 @@ fn many_sizes() -> String {
         let (elapsed, each) = (14000 + size + size / 100 * 500, "0,".repeat(9) + "0");
         let (samples, ns) = (each.replace('0', &elapsed.to_string()), f64::from(elapsed) / 40.0);
         format!(
-            "{{\"kind\":\"case\",\"bench\":\"p2p.latency\",\"key\":\"p2p.latency/bytes={size}\",\"metric\":\"latency\",\"bytes\":{size},\
-             \"pairs\":1,\"ranks\":2,\"axes\":{{}},\"work\":{{\"bytes\":{},\"ops\":2,\"legs\":2}},\"across\":\"origin\",\"outcome\":\"ok\",\
-             \"check\":\"passed\",\"samples\":[{{\"rank\":0,\"batch\":20,\"elapsed_ns\":[{samples}]}}],\"summary\":{{\"n\":10,\
-             \"median_ns\":{ns},\"ci95_ns\":[{ns},{ns}],\"min_ns\":{ns},\"mean_ns\":{ns},\"max_ns\":{ns},\"mad_ns\":0.0,\"tail_n\":0,\"lag1\":0.0,\
-             \"bimodal\":false}},\"trust\":[]}}",
+            "{{\"kind\":\"case\",\"bench\":\"p2p.latency\",\"key\":\"p2p.latency/bytes={size}\",\"metric\":\"latency\",\"bytes\":{size},\"pairs\":1,\"ranks\":2,\"axes\":{{}},\"work\":{{\"bytes\":{},\"ops\":2,\"legs\":2}},\"across\":\"origin\",\"outcome\":\"ok\",\"check\":\"passed\",\"samples\":[{{\"rank\":0,\"batch\":20,\"elapsed_ns\":[{samples}]}}],\"summary\":{{\"n\":10,\"median_ns\":{ns},\"ci95_ns\":[{ns},{ns}],\"min_ns\":{ns},\"mean_ns\":{ns},\"max_ns\":{ns},\"mad_ns\":0.0,\"tail_n\":0,\"lag1\":0.0,\"bimodal\":false}},\"trust\":[]}}",
             2 * size
         )
     });

@@ -11,7 +11,8 @@ use crate::{
 };
 
 /// Three benchmarks with two sizes. The faults are in messages of 64 bytes of the second.
-const JOB: &str = "run p2p.bw collective.scan p2p.latency --sizes 8,64 --iterations 10 --warmup 2 --batch 1 -n 2 --window 2";
+const JOB: &str = "run p2p.bw collective.scan p2p.latency --sizes 8,64 --iterations 10 --warmup 2 --batch \
+                   1 -n 2 --window 2";
 /// Its rows without the one that fails.
 const OTHERS: usize = 5;
 /// A job whose cases have a limit of 30 s.
@@ -26,7 +27,8 @@ const UNAVAILABLE: &str = "run p2p.latency collective.scan --sizes 8 --iteration
 const OF_USER: &str = "run collective.scan p2p.latency p2p.bw --sizes 8";
 /// Rows that end by time.
 const TIMED: &str = "run p2p.latency --sizes 1..64 --max-time 200ms -n 2";
-const CHECK: &str = "budget = \"60s\"\nbusy = \"never\"\n[[entry]]\nrun = \"p2p.latency\"\nsizes = \"64\"\nlatency = \"<900ms\"\n";
+const CHECK: &str = "budget = \"60s\"\nbusy = \"never\"\n[[entry]]\nrun = \"p2p.latency\"\nsizes = \"64\"\n\
+                     latency = \"<900ms\"\n";
 
 const ENDS: [(&str, &str); 6] = [
     ("crashes", "segv"),

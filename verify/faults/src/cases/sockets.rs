@@ -15,7 +15,8 @@ use crate::{
 };
 use ombx_toolchain::process::Process;
 
-const MANY: &str = "run sockets.latency --transport all --sizes 1..32K:x4 --precision 0.0001% --max-time 50ms --format csv -n 2";
+const MANY: &str = "run sockets.latency --transport all --sizes 1..32K:x4 --precision 0.0001% --max-time \
+                    50ms --format csv -n 2";
 const ENDLESS: &str =
     "run sockets.latency --sizes 8 --iterations 4294967296 --batch 1000000 --timeout 3s -n 2";
 

@@ -77,7 +77,8 @@ const TESTS: [Test; 9] = [
     },
     Test {
         name: "TCP, reverse, cubic",
-        ombx: "sockets.bw --direction reverse --sizes 128K --window 131072 --buffers single --congestion cubic --iterations 1 --warmup 0",
+        ombx: "sockets.bw --direction reverse --sizes 128K --window 131072 --buffers single --congestion \
+               cubic --iterations 1 --warmup 0",
         iperf3: "-l 128K -N -R -C cubic",
     },
     Test {
@@ -360,8 +361,8 @@ impl Compared {
 /// Ways in which both programs are bound: a name, and what is compared of ombx with cores and without, iperf3 with cores and without.
 const FORMS: [(&str, [usize; 2]); 3] = [("a core each", [0, 2]), ("none", [1, 3]), ("defaults", [0, 3])];
 /// Headings of the table.
-const HEAD: &str = "between | test | affinity | Gbit/s of ombx, iperf3 | ratio of rates (95 % interval) | CPU s/GB of ombx, iperf3 | \
-                    ratio of CPU times | lost or sent again, of ombx, iperf3";
+const HEAD: &str = "between | test | affinity | Gbit/s of ombx, iperf3 | ratio of rates (95 % interval) | \
+                    CPU s/GB of ombx, iperf3 | ratio of CPU times | lost or sent again, of ombx, iperf3";
 
 pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode> {
     let ombx = match &options.ombx {

@@ -102,7 +102,7 @@ impl Expectations {
             expectations.set(value, directory).map_err(|e| suite.at(value.line, &e))?;
         }
         for (entry, resolved) in suite.entry_jobs(registry, parser)? {
-            let limits = Limits::new(entry, &resolved.part.choices, expectations.baseline.is_some());
+            let limits = Limits::new(entry, &resolved.part.choices, expectations.baseline.as_ref());
             let limits = limits.map_err(|(line, e)| suite.at(line, &e))?;
             let own = Entry::new(entry.patterns.clone(), resolved, limits);
             expectations.entries.push(own.map_err(|e| suite.at(entry.line, &e))?);
@@ -144,14 +144,14 @@ impl Limits {
     fn new(
         entry: &suite::Entry,
         choices: &[Choice],
-        has_baseline: bool,
+        baseline: Option<&BaselineDirectory>,
     ) -> std::result::Result<Limits, (usize, Error)> {
         let mut limits = Limits { absolute: None, within: None };
         for OwnValue { key, text, line } in &entry.own {
             let wrong = |why: String| (*line, Error::usage(why));
             if key == "within" {
                 let percent = unit::parse_percent(text).map_err(|e| wrong(format!("within: {e}")))?;
-                if !has_baseline {
+                if baseline.is_none() {
                     return Err(wrong(
                         "within needs a baseline: add baseline = \"DIRECTORY\" at the start".into(),
                     ));
@@ -232,7 +232,8 @@ mod tests {
         assert_eq!(one.options, ["--sizes=8", "--launches=6"]);
         assert_eq!(one.absolute.as_ref().and_then(Expectation::most_us), Some(5.0));
         let text = format!(
-            "budget = '2m'\npause = '1s'\nnice = 0\nbusy = 'never'\nbaseline = 'good'\n[defaults]\nquick = true\n{entry}within = '20%'"
+            "budget = '2m'\npause = '1s'\nnice = 0\nbusy = 'never'\nbaseline = 'good'\n[defaults]\n\
+             quick = true\n{entry}within = '20%'"
         );
         let own = parse(&text).unwrap();
         let minutes = Duration::from_secs;

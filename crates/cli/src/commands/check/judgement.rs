@@ -136,8 +136,8 @@ fn of_row(entry: &Entry, run: &Run, row: &Measurement, good: Option<GoodDays<'_>
         let value = expectation.most_us().or(expectation.least_mb_per_s()).unwrap_or_default();
         let text = expectation.to_string();
         let text = text.trim_start_matches(|c: char| c.is_ascii_alphabetic()).to_owned();
-        let (state, why) = against(row, value, false);
         let limit = Limit { text, value, is_relative: false, is_thin: false };
+        let (state, why) = against(row, &limit);
         findings.push(Finding::from_row(run, row, Some(limit), state, why));
     }
     if let (Some(within), Some(GoodDays { baseline, limits })) = (entry.within, good) {
@@ -146,7 +146,7 @@ fn of_row(entry: &Entry, run: &Run, row: &Measurement, good: Option<GoodDays<'_>
             .and_then(|good| relative(row, &good, within).ok_or(Missing::Case));
         findings.push(match limit {
             Ok(limit) => {
-                let (state, why) = against(row, limit.value, limit.is_thin);
+                let (state, why) = against(row, &limit);
                 Finding::from_row(run, row, Some(limit), state, why)
             }
             Err(missing) => {
@@ -183,10 +183,10 @@ fn without_good_day(missing: Missing) -> String {
 }
 
 /// Returns the state of a row and why, if a limit does not say it.
-fn against(row: &Measurement, limit: f64, is_thin: bool) -> (State, Option<String>) {
-    match standing(row, limit) {
+fn against(row: &Measurement, limit: &Limit) -> (State, Option<String>) {
+    match standing(row, limit.value) {
         Some(Standing::Met) => (State::Met, None),
-        Some(Standing::Missed) if is_thin => (
+        Some(Standing::Missed) if limit.is_thin => (
             State::Undecided,
             Some("slower than the few good days, which do not show how much days vary".into()),
         ),

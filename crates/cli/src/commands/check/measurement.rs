@@ -101,7 +101,8 @@ impl Budget {
             _ if took >= left => Some(Failure {
                 is_broken: true,
                 why: format!(
-                    "no end within the {} that were left of the budget: a rank or the launcher hangs, or --budget is too short",
+                    "no end within the {} that were left of the budget: a rank or the launcher hangs, or \
+                     --budget is too short",
                     seconds(left)
                 ),
             }),

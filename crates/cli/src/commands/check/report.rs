@@ -248,7 +248,8 @@ fn plain(value: f64) -> String {
 /// Returns the sentence about a host that is too busy.
 pub(super) fn busy(load: f64, most: f64) -> String {
     format!(
-        "not measured, because other processes use {:.0} % of the CPUs (the limit is {:.0} %: key busy of the file): repeat it later",
+        "not measured, because other processes use {:.0} % of the CPUs (the limit is {:.0} %: key busy of \
+         the file): repeat it later",
         load * 100.0,
         most * 100.0
     )
@@ -294,7 +295,8 @@ mod tests {
         let skipped = Report { findings: vec![busy], ..report(&[]) };
         assert_eq!(
             skipped.table(),
-            "SKIPPED: f.toml: not measured, because other processes use 43 % of the CPUs (the limit is 10 %: key busy of the file): repeat it later\n"
+            "SKIPPED: f.toml: not measured, because other processes use 43 % of the CPUs (the limit is 10 \
+             %: key busy of the file): repeat it later\n"
         );
     }
 

@@ -1,7 +1,12 @@
 //! Findings about the accelerators of this host.
 
 use ombx_accelerator::{Described, devices};
-use ombx_core::{benchmark::memory::Api, result::Mark, system::host, unit::counted};
+use ombx_core::{
+    benchmark::memory::Api,
+    result::{Mark, MarkCode},
+    system::host,
+    unit::counted,
+};
 
 use crate::commands::doctor::report::Finding;
 
@@ -12,7 +17,8 @@ pub(super) fn all() -> Vec<Described> {
 
 /// Returns what would disturb measurements of buffers on devices; nothing on a host without a device.
 pub(super) fn findings(devices: &[Described], ranks: u32) -> Vec<Finding> {
-    of_devices(devices, ranks, host::has_rdma()).into_iter().map(Finding::of_mark).collect()
+    let indirect = indirect(devices).filter(|_| host::has_rdma());
+    of_devices(devices, ranks).into_iter().chain(indirect).map(Finding::of_mark).collect()
 }
 
 /// Returns what a device is, in a clause.
@@ -35,57 +41,62 @@ fn known<'d>(device: &'d Described, name: &str) -> Option<&'d str> {
     device.facts.get(name).and_then(|fact| fact.known())
 }
 
-fn of_devices(devices: &[Described], ranks: u32, has_adapters: bool) -> Vec<Mark> {
+fn of_devices(devices: &[Described], ranks: u32) -> Vec<Mark> {
     let is_divided = |device: &&Described| known(device, "accelerator_mig") == Some("on");
     let no_ecc = |device: &&Described| known(device, "accelerator_ecc") == Some("off");
     let divided = devices.iter().find(is_divided).map(|device| {
-        Mark::note(
-            "divided_device",
+        Mark::new(
+            MarkCode::DividedDevice,
             format!("the accelerator {} is divided into instances (MIG)", device.bus),
-            "instances have a part of its memory and copy engines and no access to each other: figures are not those of the whole device",
+            "instances have a part of its memory and copy engines and no access to each other",
         )
     });
     let no_ecc = devices.iter().find(no_ecc).map(|device| {
-        Mark::note(
-            "no_ecc",
+        Mark::new(
+            MarkCode::NoEcc,
             format!("the memory of the accelerator {} has no error correction in use", device.bus),
-            "figures differ from those of devices that use it: say it beside them",
-        )
-    });
-    let through_host = |device: &&Described| {
-        known(device, "accelerator_gpudirect_rdma")
-            .is_some_and(|fact| fact.contains("dma-buf no") && fact.contains("no module"))
-    };
-    let indirect = devices.iter().filter(|_| has_adapters).find(through_host).map(|device| {
-        Mark::caution(
-            "no_gpudirect_rdma",
-            format!("network adapters cannot access the memory of the accelerator {}", device.bus),
-            "messages between hosts pass through memory of the host: load the module nvidia_peermem, or use a driver with dma-buf",
+            "figures differ from those of devices that use it",
         )
     });
     let count = devices.len();
     let shared = (count > 0 && ranks as usize > count).then(|| {
-        Mark::note(
-            "shared_device",
+        Mark::new(
+            MarkCode::SharedDevice,
             format!("{ranks} ranks on this host have {}", counted(count, "accelerator")),
-            "with --memory their messages stay on the device, and it switches between the processes, which takes longer than a message: start as many ranks as devices, or the ranks under NVIDIA's Multi-Process Service",
+            "with --memory their messages stay on the device, and it switches between the processes, \
+             which takes longer than a message",
         )
     });
     let narrow = devices.iter().filter_map(narrow_link);
-    narrow.chain(divided).chain(no_ecc).chain(indirect).chain(shared).collect()
+    narrow.chain(divided).chain(no_ecc).chain(shared).collect()
+}
+
+/// Returns the mark of the first device whose memory network adapters do not reach.
+fn indirect(devices: &[Described]) -> Option<Mark> {
+    let through_host = |device: &&Described| {
+        known(device, "accelerator_gpudirect_rdma")
+            .is_some_and(|fact| fact.contains("dma-buf no") && fact.contains("no module"))
+    };
+    devices.iter().find(through_host).map(|device| {
+        Mark::new(
+            MarkCode::NoGpudirectRdma,
+            format!("network adapters cannot access the memory of the accelerator {}", device.bus),
+            "messages between hosts pass through memory of the host",
+        )
+    })
 }
 
 /// Returns the mark of a device that uses fewer lanes than its link has.
 fn narrow_link(device: &Described) -> Option<Mark> {
     let [used, widest] = device.links;
     let (used, widest) = used.zip(widest).filter(|(used, widest)| used.lanes < widest.lanes)?;
-    Some(Mark::caution(
-        "narrow_link",
+    Some(Mark::new(
+        MarkCode::NarrowLink,
         format!(
             "the accelerator {} uses {} of {} lanes of PCI Express",
             device.bus, used.lanes, widest.lanes
         ),
-        "copies between it and the host are slower than the device allows: look at its slot and riser",
+        "copies between it and the host are slower than the device allows",
     ))
 }
 
@@ -104,7 +115,11 @@ mod tests {
             facts: facts.iter().map(|(name, value)| ((*name).into(), Fact::Known((*value).into()))).collect(),
         };
         let codes = |devices: &[Described], ranks| {
-            of_devices(devices, ranks, true).into_iter().map(|mark| mark.code).collect::<Vec<_>>()
+            of_devices(devices, ranks)
+                .into_iter()
+                .chain(indirect(devices))
+                .map(|mark| mark.code.to_string())
+                .collect::<Vec<_>>()
         };
         assert!(codes(&[], 2).is_empty());
         let unknown = Described { links: [None; 2], ..device(16, &[]) };

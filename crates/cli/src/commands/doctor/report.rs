@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ombx_core::{
     fact::{Fact, HostFacts},
-    result::{ClockFacts, Level, Mark},
+    result::{ClockFacts, Level, Mark, MarkCode},
     system::{clock, host::HostState, node_set},
     team::Place,
     unit::counted,
@@ -83,7 +83,7 @@ impl Examination {
                 Level::Note => Outcome::Passed,
                 Level::Caution | Level::Invalid => Outcome::Failed(text.clone()),
             };
-            case(finding.mark.code.clone(), outcome, text)
+            case(finding.mark.code.to_string(), outcome, text)
         });
         junit::report(
             "ombx doctor",
@@ -105,9 +105,13 @@ impl Examination {
                 text += &format!("\n{title}\n");
             }
             for Finding { fact, remedy, .. } in of_level {
-                text += &paragraph(width, "  - ", &sentence(fact, remedy.is_some()));
-                if let Some(remedy) = remedy {
-                    text += &paragraph(width, "    What to do: ", remedy);
+                match remedy {
+                    Some(remedy) => {
+                        text += &paragraph(width, "  - ", &sentence(&capital(fact)));
+                        text += &paragraph(width, "    What to do: ", remedy);
+                    }
+                    // The message of an error may begin with the name of a program, which stays as it is.
+                    None => text += &paragraph(width, "  - ", &sentence(fact)),
                 }
             }
         }
@@ -201,14 +205,15 @@ impl Examination {
     }
 }
 
-/// Returns a clause as a sentence. The message of an error may begin with the name of a program, which stays as it is.
-fn sentence(clause: &str, with_capital: bool) -> String {
-    let mut characters = clause.trim_end_matches('.').chars();
-    let first: String = match characters.next() {
-        Some(first) if with_capital => first.to_uppercase().collect(),
-        first => first.into_iter().collect(),
-    };
-    format!("{first}{}.", characters.as_str())
+/// Returns a clause as a sentence.
+fn sentence(clause: &str) -> String {
+    format!("{}.", clause.trim_end_matches('.'))
+}
+
+/// Returns a clause with a capital letter.
+fn capital(clause: &str) -> String {
+    let mut characters = clause.chars();
+    characters.next().into_iter().flat_map(char::to_uppercase).chain(characters).collect()
 }
 
 /// Returns a paragraph of lines. All but the first are indented as far as the text of a finding.
@@ -251,8 +256,8 @@ impl Finding {
     /// Returns the findings about hosts whose devices do less than they can, or that differ from most hosts.
     pub(super) fn of_hosts(hosts: &[HostFacts]) -> impl Iterator<Item = Finding> {
         causes::of_hosts(hosts, &[]).into_iter().map(|cause| {
-            let advice = "a job is as fast as its slowest host: look at the device, its slot, cable and firmware, or leave the host out";
-            Finding::of_mark(Mark::caution("differing_hosts", cause.to_string(), advice))
+            let why = "a job is as fast as its slowest host";
+            Finding::of_mark(Mark::new(MarkCode::DifferingHosts, cause.to_string(), why))
         })
     }
 
@@ -273,8 +278,6 @@ impl Finding {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::result::Mark;
-
     use super::*;
 
     fn this_host() -> ThisHost {
@@ -290,27 +293,17 @@ mod tests {
     }
 
     fn load() -> Finding {
-        Finding::of_mark(Mark::caution(
-            "foreign_load",
-            "25% of the CPUs are busy",
-            "other processes run here: wait",
-        ))
+        let advice = "other processes run here: wait";
+        Finding::of_mark(Mark::with_advice(MarkCode::ForeignLoad, "25% of the CPUs are busy", advice))
     }
 
     fn debug() -> Finding {
-        Finding::of_advice(Mark::invalid(
-            "debug_build",
-            "debug build",
-            "this is a debug build: build with --release",
-        ))
+        Finding::of_advice(Mark::new(MarkCode::DebugBuild, "debug build", "this is a debug build"))
     }
 
     fn error() -> Finding {
-        Finding::of_error(Mark::invalid(
-            "launcher",
-            "cannot start ranks",
-            "mpiexec failed; its last line is: no host",
-        ))
+        let error = "mpiexec failed; its last line is: no host";
+        Finding::of_error(Mark::with_advice(MarkCode::Launcher, "cannot start ranks", error))
     }
 
     #[test]
@@ -335,7 +328,7 @@ mod tests {
     #[test]
     fn the_status_for_monitoring_is_that_of_the_worst_finding() {
         let status = |findings| with(findings).monitoring(&this_host());
-        let note = Finding::of_advice(Mark::note("governor", "g", "CPUs change frequency: set the governor"));
+        let note = Finding::of_advice(Mark::new(MarkCode::Governor, "g", "CPUs change frequency"));
         let (ok, text, figures) = status(vec![note]);
         assert_eq!((ok, text.as_str()), (Status::Ok, "This system is ready to measure."));
         assert!(figures.contains(&Figure::new("foreign_load", 25.0, "%")), "{figures:?}");

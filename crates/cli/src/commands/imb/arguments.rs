@@ -51,7 +51,10 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "POLICY", value_enum, help_heading = OF_IMB)]
     pub(crate) iter_policy: Option<IterationPolicy>,
     /// Message sizes 0, 2^MIN to 2^MAX [default: 0:22]
-    #[arg(long, value_name = "[MIN:]MAX", value_parser = SizeRange::parse, conflicts_with_all = ["msglen", "msgsize"], help_heading = OF_IMB)]
+    #[arg(
+        long, value_name = "[MIN:]MAX", value_parser = SizeRange::parse,
+        conflicts_with_all = ["msglen", "msgsize"], help_heading = OF_IMB
+    )]
     pub(crate) msglog: Option<SizeRange>,
     /// File with one message size per line
     #[arg(long, value_name = "FILE", conflicts_with = "msgsize", help_heading = OF_IMB)]
@@ -66,7 +69,10 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "GIB", value_parser = gibibytes, help_heading = OF_IMB)]
     pub(crate) mem: Option<u64>,
     /// Use buffers that are not in the cache: size of the last-level cache in MiB, or -1 for the size that the system has, and length of its lines in bytes: -off_cache 32,64
-    #[arg(long, value_name = "MIB[,LINE]", value_parser = OffCache::parse, allow_hyphen_values = true, help_heading = OF_IMB)]
+    #[arg(
+        long, value_name = "MIB[,LINE]", value_parser = OffCache::parse, allow_hyphen_values = true,
+        help_heading = OF_IMB
+    )]
     pub(crate) off_cache: Option<OffCache>,
     /// Messages in flight of Uniband and Biband, also of IMB-MT [default: 64]
     #[arg(long, value_name = "N", value_parser = values::number::<u32>(1..=1 << 20), help_heading = OF_IMB)]
@@ -75,7 +81,10 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "on|off", value_enum, help_heading = OF_IMB)]
     pub(crate) root_shift: Option<Switch>,
     /// Groups of processes that run a collective at the same time: -1 one, 0 as many as there can be, 1 the same with figures of each
-    #[arg(long, value_name = "-1|0|1", default_value = "-1", value_parser = some_of(&MULTI), allow_hyphen_values = true, help_heading = OF_IMB)]
+    #[arg(
+        long, value_name = "-1|0|1", default_value = "-1", value_parser = some_of(&MULTI),
+        allow_hyphen_values = true, help_heading = OF_IMB
+    )]
     pub(crate) multi: Multi,
     /// Number the processes along the rows of a matrix, for P processes on each of Q nodes: 0, P, 2P .. are neighbours
     #[arg(long, value_name = "PxQ", value_parser = RankMatrix::parse, help_heading = OF_IMB)]
@@ -91,7 +100,10 @@ pub(crate) struct ImbArgs {
     )]
     pub(crate) thread_level: Option<Threading>,
     /// Tables of benchmarks that have both modes
-    #[arg(long, value_name = "MODE", default_value = "multi", value_parser = some_of(&AGGREGATE_MODES), help_heading = OF_IMB)]
+    #[arg(
+        long, value_name = "MODE", default_value = "multi", value_parser = some_of(&AGGREGATE_MODES),
+        help_heading = OF_IMB
+    )]
     pub(crate) aggregate_mode: LeftOut,
     /// Memory of the buffers of IMB-MPI1-GPU and IMB-RMA-GPU: of the device, of the host and pinned (host), managed (shared), or of the host (cpu) [default: device]
     #[arg(
@@ -294,7 +306,10 @@ fn gibibytes(text: &str) -> std::result::Result<u64, String> {
 #[derive(Debug, Args)]
 pub(crate) struct ThreadArgs {
     /// Numbers of elements of a message of IMB-MT, for example: -count 1,1024 [default: 1,2,4,8]
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = values::number::<u64>(0..=i32::MAX as u64), help_heading = OF_THREADS)]
+    #[arg(
+        long, value_name = "NUMBERS", value_delimiter = ',',
+        value_parser = values::number::<u64>(0..=i32::MAX as u64), help_heading = OF_THREADS
+    )]
     pub(in crate::commands::imb) count: Vec<u64>,
     /// Element of messages of IMB-MT [default: int]
     #[arg(long, value_name = "int|char", value_parser = some_of(&DATATYPES), help_heading = OF_THREADS)]
@@ -333,13 +348,22 @@ const BARRIERS: [(&str, &str, bool); 3] =
 #[derive(Debug, Args)]
 pub(crate) struct TypeArgs {
     /// Element type of messages of benchmarks that move data
-    #[arg(long, value_name = "TYPE", default_value = "byte", value_parser = some_of(&ELEMENT_TYPES), ignore_case = true, help_heading = OF_IMB)]
+    #[arg(
+        long, value_name = "TYPE", default_value = "byte", value_parser = some_of(&ELEMENT_TYPES),
+        ignore_case = true, help_heading = OF_IMB
+    )]
     pub(in crate::commands::imb) data_type: ElementType,
     /// Element type of reductions and accumulates
-    #[arg(long, value_name = "TYPE", default_value = "float", value_parser = some_of(&ELEMENT_TYPES[1..]), ignore_case = true, help_heading = OF_IMB)]
+    #[arg(
+        long, value_name = "TYPE", default_value = "float", value_parser = some_of(&ELEMENT_TYPES[1..]),
+        ignore_case = true, help_heading = OF_IMB
+    )]
     pub(in crate::commands::imb) red_data_type: ElementType,
     /// Datatype of messages of benchmarks that move data
-    #[arg(long, value_name = "KIND", default_value = "base", value_parser = some_of(&CONTIG_TYPES), ignore_case = true, help_heading = OF_IMB)]
+    #[arg(
+        long, value_name = "KIND", default_value = "base", value_parser = some_of(&CONTIG_TYPES),
+        ignore_case = true, help_heading = OF_IMB
+    )]
     contig_type: u64,
 }
 

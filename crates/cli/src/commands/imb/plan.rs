@@ -215,7 +215,9 @@ pub(super) fn parts(
     // IMB-P2P has no limit of time.
     let usual =
         if with_all && args.time.is_none() { IterationPolicy::Off } else { IterationPolicy::default() };
-    let policy = args.iter_policy.unwrap_or(usual).resolve(bench.has(Root::PARAMETER));
+    let is_rooted = bench.has(Root::PARAMETER);
+    let auto = if is_rooted { IterationPolicy::Multiple } else { IterationPolicy::Dynamic };
+    let policy = args.iter_policy.unwrap_or(usual).or_if_auto(auto);
     let plan = Plan { most_time: policy.most_time(args.time), ..plan };
     let warmup = if args.warm_up.is_none_or(Switch::is_on) { WARM_UP } else { 0 };
     let mut parts = Vec::new();
@@ -369,7 +371,8 @@ impl Iterations {
         match (number(most, 1 << 32), number(volume, 1 << 30), number(single, 1 << 32)) {
             (Some(most), Some(volume), Some(single)) => Ok(Iterations { most, volume: volume << 20, single }),
             _ => Err(Error::usage(
-                "not a number of iterations: give 100, 1000,40 with a limit in MiB, or 1000,40,100 with the iterations of writes that are synchronised one by one",
+                "not a number of iterations: give 100, 1000,40 with a limit in MiB, or 1000,40,100 with \
+                 the iterations of writes that are synchronised one by one",
             )),
         }
     }
@@ -404,11 +407,10 @@ impl IterationPolicy {
     /// Default of `-time`.
     const TIME: Duration = Duration::from_secs(10);
 
-    /// Returns the policy of a benchmark, which is not [`IterationPolicy::Auto`].
-    pub(super) const fn resolve(self, is_rooted: bool) -> IterationPolicy {
+    /// Returns the policy, and this one in place of [`IterationPolicy::Auto`].
+    pub(super) const fn or_if_auto(self, chosen: IterationPolicy) -> IterationPolicy {
         match self {
-            IterationPolicy::Auto if is_rooted => IterationPolicy::Multiple,
-            IterationPolicy::Auto => IterationPolicy::Dynamic,
+            IterationPolicy::Auto => chosen,
             policy => policy,
         }
     }
@@ -499,14 +501,14 @@ mod tests {
     #[test]
     fn a_policy_changes_the_number_of_iterations() {
         use IterationPolicy::{Auto, Dynamic, Multiple, Off};
-        let of = |policy: IterationPolicy, is_rooted| {
-            let policy = policy.resolve(is_rooted);
+        let of = |policy: IterationPolicy, auto| {
+            let policy = policy.or_if_auto(auto);
             (policy.iterations(1000, Some(3)), policy.most_time(None).map(|time| time.as_secs()))
         };
-        assert_eq!(of(Dynamic, true), (1000, Some(10)));
-        assert_eq!([of(Multiple, false), of(Auto, true)], [(1002, None); 2]);
-        assert_eq!(of(Auto, false), (1000, Some(10)));
-        assert_eq!(of(Off, true), (1000, None));
+        assert_eq!(of(Dynamic, Multiple), (1000, Some(10)));
+        assert_eq!([of(Multiple, Dynamic), of(Auto, Multiple)], [(1002, None); 2]);
+        assert_eq!(of(Auto, Dynamic), (1000, Some(10)));
+        assert_eq!(of(Off, Multiple), (1000, None));
         let given = Some(Duration::from_millis(1500));
         assert_eq!((Dynamic.most_time(given), Off.most_time(given)), (given, None));
         assert_eq!(Multiple.iterations(1000, None), 1000);

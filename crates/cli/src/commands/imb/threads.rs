@@ -50,7 +50,8 @@ pub(super) fn reject_of_others(imb: &Command, matches: &ArgMatches, program: &Pr
             }
             Some(OF_IMB) if program.has_threads() && !SHARED.contains(&long) => {
                 return Err(Error::usage(format!(
-                    "{name} is not an option of IMB-MT: its sizes are -count and -datatype, its iterations -repeat and -warmup"
+                    "{name} is not an option of IMB-MT: its sizes are -count and -datatype, its iterations \
+                     -repeat and -warmup"
                 )));
             }
             _ => {}
@@ -79,7 +80,8 @@ pub(super) fn notes(args: &ImbArgs) -> Vec<String> {
     }
     if malloc_align.is_some() || malloc_algo.is_some() {
         notes.push(
-            "-malloc_align and -malloc_algo have no effect: the buffers of a thread begin at pages, which it touches first"
+            "-malloc_align and -malloc_algo have no effect: the buffers of a thread begin at pages, which \
+             it touches first"
                 .to_owned(),
         );
     }

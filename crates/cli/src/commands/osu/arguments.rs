@@ -32,13 +32,22 @@ pub(crate) struct OsuArgs {
     #[arg(short, long, value_name = "[MIN:]MAX", value_parser = MessageSize::parse, help_heading = "As OMB")]
     pub(crate) message_size: Option<MessageSize>,
     /// Timed iterations for all sizes [default: OMB's, by program and size]
-    #[arg(short, long, value_name = "ITER", allow_hyphen_values = true, value_parser = values::number::<u64>(1..=1 << 32), help_heading = "As OMB")]
+    #[arg(
+        short, long, value_name = "ITER", allow_hyphen_values = true,
+        value_parser = values::number::<u64>(1..=1 << 32), help_heading = "As OMB"
+    )]
     pub(crate) iterations: Option<u64>,
     /// Untimed iterations before the timed ones [default: OMB's, by program and size]
-    #[arg(short = 'x', long, value_name = "ITER", allow_hyphen_values = true, value_parser = values::number::<u64>(0..=1 << 32), help_heading = "As OMB")]
+    #[arg(
+        short = 'x', long, value_name = "ITER", allow_hyphen_values = true,
+        value_parser = values::number::<u64>(0..=1 << 32), help_heading = "As OMB"
+    )]
     pub(crate) warmup: Option<u64>,
     /// Operations in flight in bandwidth tests [default: 64]
-    #[arg(short = 'W', long, value_name = "SIZE", allow_hyphen_values = true, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "As OMB")]
+    #[arg(
+        short = 'W', long, value_name = "SIZE", allow_hyphen_values = true,
+        value_parser = values::number::<u32>(1..=1 << 20), help_heading = "As OMB"
+    )]
     pub(crate) window_size: Option<u32>,
     /// Threads or processes, SEND:RECV or RECV; in nonblocking collectives the number of calls of MPI_Test
     #[arg(short = 't', long, value_name = "CALLS|S:R", allow_hyphen_values = true, help_heading = "As OMB")]
@@ -47,13 +56,23 @@ pub(crate) struct OsuArgs {
     #[arg(short, long, value_parser = some_of(&BUFFERS), ignore_case = true, help_heading = "As OMB")]
     pub(crate) buffer_num: Option<Buffers>,
     /// Print the result of the verification, which every run does
-    #[arg(short = 'c', long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "As OMB")]
+    #[arg(
+        short = 'c', long, value_name = "DIR", num_args = 0..=1, require_equals = true,
+        default_missing_value = "", help_heading = "As OMB"
+    )]
     pub(crate) validation: Option<String>,
     /// Warm-up iterations of the validation (no effect)
-    #[arg(short = 'u', long, value_name = "ITER", allow_hyphen_values = true, value_parser = values::number::<u32>(0..=u32::MAX), help_heading = "As OMB")]
+    #[arg(
+        short = 'u', long, value_name = "ITER", allow_hyphen_values = true,
+        value_parser = values::number::<u32>(0..=u32::MAX), help_heading = "As OMB"
+    )]
     pub(crate) validation_warmup: Option<u32>,
     /// Print percentiles of single iterations, for example: -z50,99
-    #[arg(short = 'z', long, value_name = "P,P", num_args = 0..=1, require_equals = true, default_missing_value = "50,90,99", value_parser = TailPercentiles::parse, help_heading = "As OMB")]
+    #[arg(
+        short = 'z', long, value_name = "P,P", num_args = 0..=1, require_equals = true,
+        default_missing_value = "50,90,99", value_parser = TailPercentiles::parse,
+        help_heading = "As OMB"
+    )]
     pub(crate) tail_lat: Option<TailPercentiles>,
     /// Print also minimum, maximum and iterations of collectives
     #[arg(short, long, help_heading = "As OMB")]
@@ -74,7 +93,10 @@ pub(crate) struct OsuArgs {
     #[arg(short = 'M', long, value_name = "SIZE", value_parser = parse_memory, help_heading = "As OMB")]
     pub(crate) mem_limit: Option<Bytes>,
     /// Root of rooted collectives: a rank, fixed:RANK, or rotate [default: 0]
-    #[arg(short = 'k', long, value_name = "RANK", allow_hyphen_values = true, value_parser = root, help_heading = "As OMB")]
+    #[arg(
+        short = 'k', long, value_name = "RANK", allow_hyphen_values = true, value_parser = root,
+        help_heading = "As OMB"
+    )]
     pub(crate) root_rank: Option<Root>,
     /// Run collectives in place
     #[arg(short = 'l', long, help_heading = "As OMB")]
@@ -92,7 +114,10 @@ pub(crate) struct OsuArgs {
     #[arg(short = 'R', long, value_name = "0|1", value_parser = some_of(&SWITCH), help_heading = "As OMB")]
     pub(crate) print_rate: Option<bool>,
     /// Pairs of ranks that communicate at the same time [default: as many as the ranks allow]
-    #[arg(short = 'p', long, value_name = "PAIRS", allow_hyphen_values = true, value_parser = values::number::<u32>(1..=u32::MAX), help_heading = "As OMB")]
+    #[arg(
+        short = 'p', long, value_name = "PAIRS", allow_hyphen_values = true,
+        value_parser = values::number::<u32>(1..=u32::MAX), help_heading = "As OMB"
+    )]
     pub(crate) num_pairs: Option<u32>,
     /// Draw the time of each iteration of each size: in the terminal, or in files of the current directory named as the program
     #[arg(

@@ -70,8 +70,8 @@ pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<(Chosen
                 return Err(refusal(&why));
             };
             if length > stride {
-                let why = "blocks are longer than the distance between them, and MPI allows no overlap where data arrives: give the \
-                           larger number first";
+                let why = "blocks are longer than the distance between them, and MPI allows no overlap \
+                           where data arrives: give the larger number first";
                 return Err(refusal(&why));
             }
             let described = [(&STRIDE, stride.to_string()), (&BLOCK_LENGTH, length.to_string())];

@@ -346,7 +346,7 @@ impl Reader<'_> {
             ("sync", "-s", args.sync_option.clone()),
             ("win", "-w", args.win_options.clone()),
             ("hints", "-no-hints", args.no_hints.then(|| "off".to_owned())),
-            ("buffers", "-b", args.buffer_num.map(Buffers::text)),
+            ("buffers", "-b", args.buffer_num.map(|buffers| buffers.text())),
             ("in-place", "-l", args.in_place.then(|| "on".to_owned())),
             ("tests", "-t", args.num_test_calls.clone()),
             ("parts", "-f", args.full.then(|| "on".to_owned())),
@@ -360,8 +360,9 @@ impl Reader<'_> {
             self.chosen.set(name, value);
             if given.is_none() && value == Some("single") && args.verbose {
                 self.notes.push(
-                    "all messages of a window are received into one buffer, as in OMB. MPI does not allow this, and it gives higher \
-                     figures inside a node: use -b multiple for one buffer per message"
+                    "all messages of a window are received into one buffer, as in OMB. MPI does not allow \
+                     this, and it gives higher figures inside a node: use -b multiple for one buffer per \
+                     message"
                         .into(),
                 );
             }

@@ -7,7 +7,7 @@
 use crate::{
     benchmark::{
         ElementType, Numbers, ReductionOp,
-        payload::{Check, Contributors, Fill, Mismatch, Reduced, Reduction, Slots},
+        payload::{Check, Contributors, Fill, MessageId, Mismatch, Reduced, Reduction, Slots},
     },
     unit::Rank,
 };
@@ -49,18 +49,19 @@ impl Accumulation {
     /// not known passes.
     pub fn check(self, fill: Fill, times: u64, slots: Slots, found: &[u8], rank: Rank) -> Check {
         slots.first_failure(found, |slot, message| {
+            let id = MessageId { rank, slot };
             let Some(blocks) = slots.blocks else {
-                return self.check_payload(fill, times, message, (rank, slot));
+                return self.check_payload(fill, times, message, id);
             };
             let payload = blocks.gathered(slots.bytes, message);
-            let found = match self.check_payload(fill, times, &payload, (rank, slot)) {
+            let found = match self.check_payload(fill, times, &payload, id) {
                 Check::Failed(wrong) => {
                     let byte = blocks.places(slots.bytes).flatten().nth(wrong.byte as usize);
                     Check::Failed(Mismatch { byte: byte.unwrap_or_default(), ..wrong })
                 }
                 other => other,
             };
-            found.and(blocks.check_gaps(self.gaps(fill, slot), slots.bytes, message, (rank, slot)))
+            found.and(blocks.check_gaps(self.gaps(fill, slot), slots.bytes, message, id))
         })
     }
 
@@ -149,14 +150,15 @@ impl Accumulation {
     }
 
     /// Compares a message without gaps with the memory after `times` iterations.
-    fn check_payload(self, fill: Fill, times: u64, payload: &[u8], (rank, slot): (Rank, u64)) -> Check {
+    fn check_payload(self, fill: Fill, times: u64, payload: &[u8], id: MessageId) -> Check {
+        let slot = id.slot;
         if self.wraps() {
             let (before, added) = (fill.beside().words(self.memory, slot), fill.words(self.operand, slot));
             let sum = Words::sum([(before, 1), (added, times)], self.element.number_width());
-            return sum.check(payload, (rank, slot));
+            return sum.check(payload, id);
         }
         match self.contributors(fill, times) {
-            Some(contributors) => self.reduced(fill, contributors, slot).check(payload, (rank, slot)),
+            Some(contributors) => self.reduced(fill, contributors, slot).check(payload, id),
             None => Check::Passed,
         }
     }
@@ -256,8 +258,8 @@ impl Words {
         rest.copy_from_slice(&self.word(end).to_le_bytes()[..rest.len()]);
     }
 
-    /// Compares message `slot` of `rank` with what it should contain.
-    pub fn check(self, message: &[u8], (rank, slot): (Rank, u64)) -> Check {
+    /// Compares a message with what it should contain.
+    pub fn check(self, message: &[u8], id: MessageId) -> Check {
         let (whole, rest) = message.as_chunks::<8>();
         let mut wrong = None;
         for (block, start) in whole.chunks(BLOCK_WORDS).zip((0..).step_by(BLOCK_WORDS)) {
@@ -285,7 +287,7 @@ impl Words {
         let byte = bits.trailing_zeros() / 8;
         let expected = self.word(at).to_le_bytes()[byte as usize];
         let byte = at * 8 + u64::from(byte);
-        Check::Failed(Mismatch { rank, slot, byte, expected, actual: message[byte as usize] })
+        Check::Failed(id.mismatch(byte, expected, message[byte as usize]))
     }
 }
 
@@ -465,7 +467,7 @@ mod words_tests {
             let mut written = vec![0; length];
             sum.write(&mut written);
             prop_assert_eq!(&written, &expected[..length]);
-            prop_assert_eq!(sum.check(&written, (Rank(0), 0)), Check::Passed);
+            prop_assert_eq!(sum.check(&written, MessageId { rank: Rank(0), slot: 0 }), Check::Passed);
             sum.flipped(u64::MAX).write(&mut written);
             prop_assert!(written.iter().zip(&expected).all(|(written, expected)| *written == !*expected));
         }
@@ -482,7 +484,7 @@ mod words_tests {
             words.write(&mut message);
             let at = pick.index(length);
             message[at] ^= 1 << bit;
-            let Check::Failed(found) = words.check(&message, (Rank(3), 5)) else {
+            let Check::Failed(found) = words.check(&message, MessageId { rank: Rank(3), slot: 5 }) else {
                 return Err(TestCaseError::fail("not found"));
             };
             prop_assert_eq!((found.rank, found.slot, found.byte), (Rank(3), 5, at as u64));

@@ -1,15 +1,19 @@
 //! Messages of derived datatypes: blocks of bytes with gaps between them.
 
-use std::{fmt, ops::Range};
+use std::{
+    fmt,
+    ops::Range,
+    sync::{Mutex, PoisonError},
+};
 
 use crate::{
     benchmark::{
         CaseValues, Chosen, Named, Parameter,
-        groups::{KnownLists, code, pairs},
-        payload::{Check, Mismatch, Words},
+        groups::{code, pairs},
+        payload::{Check, MessageId, Words},
     },
     error::{Error, Result},
-    unit::{Bytes, Rank},
+    unit::Bytes,
 };
 
 crate::parameter! {
@@ -38,7 +42,8 @@ pub static BLOCK_LENGTH: Parameter = Parameter::free(
 pub static STRIDE: Parameter = Parameter::free(
     "stride",
     "BYTES",
-    "Distance from one block of a derived datatype to the next [default: twice --block-length; of a struct, its size in C; with --blocks, the end of the last block]",
+    "Distance from one block of a derived datatype to the next [default: twice --block-length; of a \
+     struct, its size in C; with --blocks, the end of the last block]",
     |text| length("--stride", text).map(drop),
 );
 
@@ -115,8 +120,8 @@ impl Blocks {
             Datatype::Contiguous | Datatype::Vector | Datatype::Indexed => length,
             Datatype::Struct if length <= STRUCT_NUMBERS => {
                 return Err(Error::usage(format!(
-                    "--block-length {length}: a struct of an int32_t, a double and bytes has at least {} bytes of payload; \
-                     choose --block-length {} or more",
+                    "--block-length {length}: a struct of an int32_t, a double and bytes has at least {} \
+                     bytes of payload; choose --block-length {} or more",
                     STRUCT_NUMBERS + 1,
                     STRUCT_NUMBERS + 1
                 )));
@@ -127,7 +132,8 @@ impl Blocks {
         let blocks = Blocks { datatype, length, stride: stride.unwrap_or(default), list: None };
         match blocks.stride {
             stride if stride > MOST.0 => Err(Error::usage(format!(
-                "--block-length {}: blocks would begin {} apart, which is at most {MOST}; choose a shorter --block-length, or --stride",
+                "--block-length {}: blocks would begin {} apart, which is at most {MOST}; choose a shorter \
+                 --block-length, or --stride",
                 Bytes(length),
                 Bytes(stride)
             ))),
@@ -136,7 +142,8 @@ impl Blocks {
             ))),
             stride if datatype == Datatype::Struct && !stride.is_multiple_of(STRUCT_ALIGNMENT) => {
                 Err(Error::usage(format!(
-                    "--stride {stride}: structs with a double are multiples of {STRUCT_ALIGNMENT} bytes apart; choose --stride {}",
+                    "--stride {stride}: structs with a double are multiples of {STRUCT_ALIGNMENT} bytes \
+                     apart; choose --stride {}",
                     stride.next_multiple_of(STRUCT_ALIGNMENT)
                 )))
             }
@@ -178,12 +185,13 @@ impl Blocks {
                 "messages of a derived datatype have less than 2 GiB, not {bytes} bytes: choose smaller --sizes"
             ))),
             _ if self.span(bytes) > MOST_SPAN.0 => Err(Error::unsupported(format!(
-                "a message of {bytes} bytes spans more than {MOST_SPAN} of memory: choose a smaller --stride, or smaller --sizes"
+                "a message of {bytes} bytes spans more than {MOST_SPAN} of memory: choose a smaller \
+                 --stride, or smaller --sizes"
             ))),
             _ if bytes.is_multiple_of(length) => Ok(bytes / length),
             _ => Err(Error::unsupported(format!(
-                "a message of {bytes} bytes is not a whole number of blocks of {length} bytes: choose a multiple of {length} with \
-                 --sizes, or another --block-length"
+                "a message of {bytes} bytes is not a whole number of blocks of {length} bytes: choose a \
+                 multiple of {length} with --sizes, or another --block-length"
             ))),
         }
     }
@@ -257,21 +265,15 @@ impl Blocks {
     }
 
     /// Compares the gaps of a message with what was there before the message arrived.
-    pub(super) fn check_gaps(self, before: Words, bytes: u64, message: &[u8], of: (Rank, u64)) -> Check {
+    pub(super) fn check_gaps(self, before: Words, bytes: u64, message: &[u8], id: MessageId) -> Check {
         let mut whole = vec![0; message.len()];
         before.write(&mut whole);
         self.scatter(&self.gathered(bytes, message), &mut whole);
-        compared(&whole, message, of)
+        compared(&whole, message, id)
     }
 
     /// Compares a message with its payload, and its gaps with what was there before the message arrived.
-    pub fn check(
-        self,
-        (payload, before): (Words, Words),
-        bytes: u64,
-        message: &[u8],
-        of: (Rank, u64),
-    ) -> Check {
+    pub fn check(self, payload: Words, before: Words, bytes: u64, message: &[u8], id: MessageId) -> Check {
         let (mut whole, mut arrived) = (vec![0; message.len()], vec![0; message.len()]);
         before.write(&mut whole);
         payload.write(&mut arrived);
@@ -279,7 +281,7 @@ impl Blocks {
             let place = place.start as usize..place.end as usize;
             whole[place.clone()].copy_from_slice(&arrived[place]);
         }
-        compared(&whole, message, of)
+        compared(&whole, message, id)
     }
 }
 
@@ -300,12 +302,10 @@ impl fmt::Display for Blocks {
     }
 }
 
-/// Compares message `slot` of `rank` with what it should contain.
-fn compared(whole: &[u8], message: &[u8], (rank, slot): (Rank, u64)) -> Check {
+/// Compares a message with what it should contain.
+fn compared(whole: &[u8], message: &[u8], id: MessageId) -> Check {
     let differs = whole.iter().zip(message).position(|(expected, actual)| expected != actual);
-    differs.map_or(Check::Passed, |at| {
-        Check::Failed(Mismatch { rank, slot, byte: at as u64, expected: whole[at], actual: message[at] })
-    })
+    differs.map_or(Check::Passed, |at| Check::Failed(id.mismatch(at as u64, whole[at], message[at])))
 }
 
 /// Reads a number of bytes.
@@ -328,8 +328,9 @@ fn mixed(number: u64) -> u64 {
 pub static BLOCKS: Parameter = Parameter::free(
     "blocks",
     "LIST|@FILE",
-    "Displacement and length in bytes of the blocks of an indexed datatype, which a message repeats, as 0:8,24:16; @FILE has a line \
-     for each, as 0,8 [default: irregular blocks around --block-length and --stride]",
+    "Displacement and length in bytes of the blocks of an indexed datatype, which a message repeats, as \
+     0:8,24:16; @FILE has a line for each, as 0,8 [default: irregular blocks around --block-length and \
+     --stride]",
     |text| BlockList::new(text).map(drop),
 )
 .named(Named::First(shown));
@@ -350,7 +351,8 @@ pub struct BlockList {
     pub(super) code: u16,
 }
 
-static KNOWN: KnownLists<BlockList> = KnownLists::new();
+/// Lists of this process by their text. Descriptions of messages, which are copied freely, refer to them.
+static KNOWN: Mutex<Vec<(String, &BlockList)>> = Mutex::new(Vec::new());
 
 impl BlockList {
     /// Returns the list that a text describes. It lives as long as the process.
@@ -358,7 +360,13 @@ impl BlockList {
     /// # Errors
     /// Usage error for a text that is no list of blocks, and for blocks that overlap.
     pub(super) fn new(text: &str) -> Result<&'static BlockList> {
-        KNOWN.get_or_parse(text, |text| BlockList::parse(text).map(Box::new))
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, list)) = known.iter().find(|(of, _)| of == text) {
+            return Ok(list);
+        }
+        let list: &'static BlockList = Box::leak(Box::new(BlockList::parse(text)?));
+        known.push((text.to_owned(), list));
+        Ok(list)
     }
 
     fn parse(text: &str) -> Result<BlockList> {

@@ -5,7 +5,7 @@
 //! repeated or exchanged contribution changes the elements in which its rank is distinguished, and under sum, xor and products of
 //! signed numbers all elements. Values are so small that every intermediate result is exact, in any order.
 
-use super::{Check, Fill, Mismatch, STEP};
+use super::{Check, Fill, MessageId, STEP};
 use crate::{
     benchmark::{ElementType, Numbers, ReductionOp},
     unit::Rank,
@@ -70,6 +70,13 @@ impl Contributors {
     }
 }
 
+/// Part of a complex number; other numbers are real.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NumberPart {
+    Real,
+    Imaginary,
+}
+
 impl Reduction {
     /// Returns the number of bits of a number that hold exact integers, without the sign.
     const fn exact_bits(self) -> u32 {
@@ -99,7 +106,7 @@ impl Reduction {
     /// Returns the value that `specials` contributions of the distinguished rank and `others` of other ranks have. `word` is the
     /// pattern at this place.
     #[inline(always)]
-    fn value(self, word: u64, specials: u64, others: u64, imaginary: bool) -> i64 {
+    fn value(self, word: u64, specials: u64, others: u64, part: NumberPart) -> i64 {
         let (high, middle) =
             (|bits: u32| word >> (64 - bits), |bits: u32| word.rotate_left(29) >> (64 - bits));
         let half = self.exact_bits() - 1;
@@ -117,15 +124,12 @@ impl Reduction {
                 all.wrapping_mul(common).wrapping_add(specials.wrapping_mul(more))
             }
             // 1 + 0i is neutral without a negative zero.
-            ReductionOp::Prod if self.element.numbers() == Numbers::Complex => {
-                if !is_special {
-                    u64::from(!imaginary)
-                } else if imaginary {
-                    middle(half) | 1
-                } else {
-                    high(half) | 1
-                }
-            }
+            ReductionOp::Prod if self.element.numbers() == Numbers::Complex => match part {
+                NumberPart::Real if is_special => high(half) | 1,
+                NumberPart::Imaginary if is_special => middle(half) | 1,
+                NumberPart::Real => 1,
+                NumberPart::Imaginary => 0,
+            },
             ReductionOp::Prod => {
                 let special = (high(half) | 1).wrapping_pow(specials as u32);
                 // Short unsigned numbers may saturate.
@@ -212,7 +216,8 @@ impl Reduced {
         for at in 0..count {
             let specials = contributors.contributions(distinguished);
             let imaginary = is_complex && at % 2 == 1;
-            let value = reduction.value(key, specials, total.wrapping_sub(specials), imaginary);
+            let part = if imaginary { NumberPart::Imaginary } else { NumberPart::Real };
+            let value = reduction.value(key, specials, total.wrapping_sub(specials), part);
             if !each(at, reduction.encode(value) ^ flip) {
                 return;
             }
@@ -244,17 +249,17 @@ impl Reduced {
         });
     }
 
-    /// Compares message `slot` of `rank` with what it should contain.
-    pub fn check(self, message: &[u8], at: (Rank, u64)) -> Check {
+    /// Compares a message with what it should contain.
+    pub fn check(self, message: &[u8], id: MessageId) -> Check {
         match self.reduction.element.number_width() {
-            1 => self.check_numbers::<1>(message, at),
-            2 => self.check_numbers::<2>(message, at),
-            4 => self.check_numbers::<4>(message, at),
-            _ => self.check_numbers::<8>(message, at),
+            1 => self.check_numbers::<1>(message, id),
+            2 => self.check_numbers::<2>(message, id),
+            4 => self.check_numbers::<4>(message, id),
+            _ => self.check_numbers::<8>(message, id),
         }
     }
 
-    fn check_numbers<const WIDTH: usize>(self, message: &[u8], (rank, slot): (Rank, u64)) -> Check {
+    fn check_numbers<const WIDTH: usize>(self, message: &[u8], id: MessageId) -> Check {
         let numbers = message.as_chunks::<WIDTH>().0;
         let mut found = Check::Passed;
         self.numbers(numbers.len(), |at, number| {
@@ -265,8 +270,7 @@ impl Reduced {
             let wrong = expected.iter().zip(&actual).position(|(expected, actual)| expected != actual);
             let wrong = wrong.unwrap_or_default();
             let byte = (at * WIDTH + wrong) as u64;
-            let (expected, actual) = (expected[wrong], actual[wrong]);
-            found = Check::Failed(Mismatch { rank, slot, byte, expected, actual });
+            found = Check::Failed(id.mismatch(byte, expected[wrong], actual[wrong]));
             false
         });
         found

@@ -25,14 +25,15 @@ static PAIRS: Benchmark =
     Benchmark::new::<PatternKernel<PingPong, Link>>("sim.pings", "x").layout(Layout::Pairs(Pairs::Most));
 static VICTIM: Benchmark = Benchmark::new::<PatternKernel<PingPong, Link>>("sim.ping", "x");
 
-inventory::submit! { Benchmark::new::<PatternKernel<Stream, Link>>("sim.flow", "x").streaming() }
-inventory::submit! { Benchmark::new::<PatternKernel<Stream, BrokenLink>>("sim.broken_flow", "x").streaming() }
-inventory::submit! {
-    Benchmark::new::<PatternKernel<Stream, Link>>("sim.absent", "x").available(|| Err("it is not built".into()))
-}
-inventory::submit! {
+inventory::submit!(Benchmark::new::<PatternKernel<Stream, Link>>("sim.flow", "x").streaming());
+inventory::submit!(Benchmark::new::<PatternKernel<Stream, BrokenLink>>("sim.broken_flow", "x").streaming());
+inventory::submit!(
+    Benchmark::new::<PatternKernel<Stream, Link>>("sim.absent", "x")
+        .available(|| Err("it is not built".into()))
+);
+inventory::submit!(
     Benchmark::new::<PatternKernel<Stream, Link>>("sim.crowd", "x").layout(Layout::Everyone { least: 9 })
-}
+);
 
 fn rows(ranks: u32, under: &str) -> Vec<Measurement> {
     let plan = Plan {

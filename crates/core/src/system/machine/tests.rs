@@ -113,7 +113,8 @@ fn interfaces_without_hardware_are_left_out() {
             ("/sys/module/mlx5_core/version", "24.1\n"),
             (
                 "/usr/share/misc/pci.ids",
-                "15b2  Other\n\t1017  Wrong\n15b3  Mellanox\n# c\n\t1016  Old\n\t1017  ConnectX-5\n\t\t15b3 0001  Board\n",
+                "15b2  Other\n\t1017  Wrong\n15b3  Mellanox\n# c\n\t1016  Old\n\t1017  ConnectX-5\n\
+                 \t\t15b3 0001  Board\n",
             ),
             ("/sys/class/infiniband/mlx5_0/hca_type", "MT4119\n"),
             ("/sys/class/infiniband/mlx5_0/fw_ver", "16.1\n"),

@@ -36,7 +36,7 @@ fn marks(samples: &[f64], change: impl FnOnce(&mut RowFacts<'_>)) -> Vec<(Level,
     let summary = Summary::new(samples).unwrap();
     let mut facts = quiet(samples, &summary);
     change(&mut facts);
-    of_row(facts).into_iter().map(|mark| (mark.level, mark.code, mark.short)).collect()
+    of_row(facts).into_iter().map(|mark| (mark.level, mark.code.to_string(), mark.short)).collect()
 }
 
 fn one(samples: &[f64], change: impl FnOnce(&mut RowFacts<'_>)) -> (Level, String, String) {
@@ -148,7 +148,7 @@ fn errors_of_devices_are_marked_and_what_grows_under_load_is_not() {
     assert!(marks(&[grown("eth0", "rx_dropped", 99), grown("Tcp", "RetransSegs", 9)]).is_empty());
     let all = [grown("eth0", "rx_crc_errors", 1), grown("mlx5_0 port 1", "symbol_error", 2)];
     let few = &marks(&all)[0];
-    assert_eq!((few.code.as_str(), few.level), ("device_errors", Level::Note));
+    assert_eq!((&few.code, few.level), (&MarkCode::DeviceErrors, Level::Note));
     assert!(
         few.short.starts_with("n2 mlx5_0 port 1 symbol_error +2, n2 eth0 rx_crc_errors +1 (up to "),
         "{few:?}"

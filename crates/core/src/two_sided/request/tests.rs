@@ -41,7 +41,7 @@ fn value(row: &Measurement, name: &str) -> f64 {
 }
 
 fn is_saturated(row: &Measurement) -> bool {
-    row.trust.iter().any(|mark| mark.code == "saturated")
+    row.trust.iter().any(|mark| mark.code.name() == "saturated")
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{Metric, Work},
-    result::Mark,
+    result::{Level, Mark, MarkCode},
     stats::Summary,
     team::Place,
 };
@@ -167,7 +167,7 @@ fn the_map_and_the_verdict_show_the_slow_link() {
 
 #[test]
 fn ranks_that_share_cpus_get_no_verdict() {
-    let notice = Mark::invalid("oversubscribed", "x", "y");
+    let notice = Mark::with_advice(MarkCode::Oversubscribed, "x", "y");
     let text = rendered(&mut Links::default(), &[notice]);
     assert!(text.contains("no verdict: ranks share CPUs"), "{text}");
 }
@@ -175,14 +175,14 @@ fn ranks_that_share_cpus_get_no_verdict() {
 #[test]
 fn evidence_names_slow_and_ordinary_links() {
     let text = rendered(&mut Links::default(), &[]);
-    let evidence = "  evidence: n1-n3 2.00 x, against the median of 5 ordinary links (such as n0-n1, n0-n2, n0-n3: 1000 us); \
-                    measured once\n";
+    let evidence = "  evidence: n1-n3 2.00 x, against the median of 5 ordinary links (such as n0-n1, \
+                    n0-n2, n0-n3: 1000 us); measured once\n";
     assert!(text.contains(evidence), "{text}");
 }
 
 #[test]
 fn doubts_are_one_line_without_codes_and_unfold() {
-    let mark = Mark::caution("not_converged", "x", "raise --max-time");
+    let mark = Mark::with_advice(MarkCode::NotConverged, "x", "raise --max-time").at(Level::Caution);
     let text = rendered(&mut Links::default(), std::slice::from_ref(&mark));
     assert!(text.ends_with("\ndoubts: precision not reached (12 rows); -v says what to do\n"), "{text}");
     let text = rendered(&mut Links::default().with_advice(), &[mark]);
@@ -195,7 +195,7 @@ fn doubts_are_one_line_without_codes_and_unfold() {
 
 #[test]
 fn json_has_the_verdict_its_evidence_and_the_figures() {
-    let mark = Mark::caution("not_converged", "x", "y");
+    let mark = Mark::with_advice(MarkCode::NotConverged, "x", "y").at(Level::Caution);
     let text = rendered(&mut LinksSummary::new(LinksForm::Json), &[mark]);
     let json: Value = serde_json::from_str(&text).unwrap();
     assert_eq!((&json["conclusion"], &json["rows"]["all"]), (&"slow".into(), &12.into()), "{text}");
@@ -223,7 +223,7 @@ fn the_line_for_monitoring_has_status_verdict_and_figures() {
         "slow=1;;;0 missed=0;;;0 links=6;;;0 median_1000000=1000us;;;0 slowest_1000000=2000us;;;0 \
          slowest_1000000_mb_per_s=500;;;0"
     );
-    let shared = rendered(&mut monitoring(), &[Mark::invalid("shared_cpu", "x", "y")]);
+    let shared = rendered(&mut monitoring(), &[Mark::with_advice(MarkCode::SharedCpu, "x", "y")]);
     assert!(shared.starts_with("OMBX LINKS UNKNOWN - no verdict: ranks share CPUs"), "{shared}");
     // An incomplete sweep has no line: the error that ended it has.
     let (mut renderer, mut out) = (monitoring(), Vec::new());
@@ -268,7 +268,10 @@ fn csv_has_a_line_for_each_direction() {
 
 #[test]
 fn lines_fit_into_a_narrow_terminal() {
-    let text = rendered(&mut Links::default().fitting(Some(60)), &[Mark::caution("x", "x", "advice")]);
+    let text = rendered(
+        &mut Links::default().fitting(Some(60)),
+        &[Mark::with_advice("x", "x", "advice").at(Level::Caution)],
+    );
     let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 60).collect();
     assert!(wide.is_empty() && text.contains("verdict:"), "{wide:#?}");
 }

@@ -8,7 +8,7 @@ use std::{
 use comfy_table::{CellAlignment, Row, Table, presets};
 use ombx_core::{
     benchmark::{Figure, Metric, interval_names, payload::Check},
-    result::{BetweenRuns, Level, MESSAGE_RATE_UNIT, Measurement, Rate, Run, StateFigure},
+    result::{BetweenRuns, Level, MESSAGE_RATE_UNIT, MarkCode, Measurement, Rate, Run, StateFigure},
     stats::{Summary, least_samples},
     unit::Bytes,
 };
@@ -141,7 +141,7 @@ pub fn format_row(
     if scope != Scope::OneLaunch && row.launch_count() == 1 && row.summary.is_some() {
         absent.push(ONE_OF_SEVERAL.to_owned());
     }
-    if row.marks(least).any(|mark| mark.code == "no_interval") {
+    if row.marks(least).any(|mark| mark.code == MarkCode::NoInterval) {
         absent.retain(|why| why != NO_INTERVAL);
     }
     let trust: Vec<&str> = row.marks(least).map(|mark| mark.short.as_str()).collect();

@@ -47,7 +47,8 @@ fn mistakes_are_named_with_their_line() {
 
 #[test]
 fn spines_that_share_all_hosts_are_left_out() {
-    let text = "SwitchName=l0 Nodes=a\nSwitchName=l1 Nodes=b\nSwitchName=s0 Switches=l[0-1]\nSwitchName=s1 Switches=l[0-1]\n";
+    let text = "SwitchName=l0 Nodes=a\nSwitchName=l1 Nodes=b\nSwitchName=s0 Switches=l[0-1]\n\
+                SwitchName=s1 Switches=l[0-1]\n";
     assert_eq!(groups_line(text).as_deref(), Ok("switch:l0=a switch:l1=b"));
 }
 

@@ -30,7 +30,7 @@ fn rows(hosts: &Hosts, seed: u64, slow: impl Fn(u32, u32) -> f64) -> Vec<Link> {
 
 fn kept(rows: impl IntoIterator<Item = Link>, directed: bool, hosts: &Hosts, most: usize) -> LinkTimes {
     let mut times = LinkTimes { bytes: 8, directed, ..LinkTimes::default() };
-    rows.into_iter().for_each(|row| times.add(row, false, hosts, most));
+    rows.into_iter().for_each(|row| times.add(LinkRow { link: row, waited: false }, hosts, most));
     times
 }
 
@@ -131,12 +131,14 @@ fn a_link_whose_directions_are_far_apart_takes_one_place() {
     let times = kept(forth.into_iter().chain(back), false, &hosts, 0);
     assert!(times.outside.keeps_single_rows, "too few links wait");
     for links in times.outside.slowest.values() {
-        let ends = |link: &Outlier| (link.row.0.from.min(link.row.0.to), link.row.0.from.max(link.row.0.to));
+        let ends = |link: &Outlier| {
+            (link.row.link.from.min(link.row.link.to), link.row.link.from.max(link.row.link.to))
+        };
         let different: BTreeSet<(u32, u32)> = links.iter().map(ends).collect();
         assert_eq!(different.len(), links.len(), "{links:?}");
     }
     let kept = times.outside.rows();
-    let has = |ends: (u32, u32)| kept.iter().any(|(row, _)| (row.from, row.to) == ends);
+    let has = |ends: (u32, u32)| kept.iter().any(|row| (row.link.from, row.link.to) == ends);
     assert!(has((10, 300)) && has((300, 10)), "both rows of the slow link are kept");
     assert_eq!(times.averaged().measured, all);
 }

@@ -9,7 +9,7 @@ use ombx_core::{
     },
     error::Result,
     measure::plan::Plan,
-    result::{Measurement, Outcome},
+    result::{MarkCode, Measurement, Outcome},
     two_sided::request::{self, Rate, RequestLink, run_requests},
     unit::Rank,
 };
@@ -79,7 +79,11 @@ fn requests_of_every_size_pass() {
             row.figures
         );
     }
-    assert!(rows[5].trust.iter().any(|mark| mark.code == "saturated"), "300 GB/s: {:?}", rows[5].figures);
+    assert!(
+        rows[5].trust.iter().any(|mark| mark.code == MarkCode::Saturated),
+        "300 GB/s: {:?}",
+        rows[5].figures
+    );
 }
 
 enum Pause {}

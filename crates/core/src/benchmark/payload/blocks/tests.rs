@@ -1,9 +1,12 @@
 //! Tests of the places of blocks, and of the verification of payload and gaps.
 
 use super::*;
-use crate::benchmark::{
-    Chosen, ParameterValue,
-    payload::{Fill, Slots},
+use crate::{
+    benchmark::{
+        Chosen, ParameterValue,
+        payload::{Fill, Mismatch, Slots},
+    },
+    unit::Rank,
 };
 use proptest::prelude::*;
 

@@ -46,7 +46,11 @@ fn results_are_exact_in_any_order() {
             let expected = fill(9).reduced(reduction, Contributors::first(count), 0);
             for found in [combined(reduction, 9, 0..count), combined(reduction, 9, (0..count).rev())] {
                 let found = found.unwrap();
-                assert_eq!(expected.check(&found, (Rank(0), 0)), Check::Passed, "{reduction:?}, {count}");
+                assert_eq!(
+                    expected.check(&found, MessageId { rank: Rank(0), slot: 0 }),
+                    Check::Passed,
+                    "{reduction:?}, {count}"
+                );
                 assert_eq!(written(expected), found);
             }
         }
@@ -64,7 +68,7 @@ fn a_missing_contribution_is_found() {
             let differs = |round| {
                 let found = combined(reduction, round, (0..ranks).filter(|rank| *rank != missing)).unwrap();
                 let expected = fill(round).reduced(reduction, Contributors::first(ranks), 0);
-                expected.check(&found, (Rank(0), 0)) != Check::Passed
+                expected.check(&found, MessageId { rank: Rank(0), slot: 0 }) != Check::Passed
             };
             assert!((0..64).any(differs), "{reduction:?} without rank {missing}");
         }
@@ -82,7 +86,11 @@ fn contributions_of_repeated_iterations_are_counted() {
         let repeated = (0..ranks).flat_map(|rank| vec![rank; if rank == 1 { 1 } else { 3 }]);
         let found = combined(reduction, 4, repeated).unwrap();
         let expected = fill(4).reduced(reduction, contributors, 0);
-        assert_eq!(expected.check(&found, (Rank(0), 0)), Check::Passed, "{reduction:?}");
+        assert_eq!(
+            expected.check(&found, MessageId { rank: Rank(0), slot: 0 }),
+            Check::Passed,
+            "{reduction:?}"
+        );
     });
 }
 
@@ -95,7 +103,7 @@ fn every_wrong_byte_is_named_and_every_inverted_byte_differs() {
         assert!(message.iter().zip(&inverted).all(|(one, other)| *one == !*other));
         for at in 0..message.len() {
             message[at] ^= 16;
-            let Check::Failed(found) = expected.check(&message, (Rank(3), 5)) else {
+            let Check::Failed(found) = expected.check(&message, MessageId { rank: Rank(3), slot: 5 }) else {
                 panic!("{reduction:?}: byte {at} is not found")
             };
             assert_eq!((found.rank, found.slot, found.byte), (Rank(3), 5, at as u64));
@@ -115,7 +123,9 @@ fn data_of_another_round_or_message_is_found() {
             .contains(&reduction.op);
         // A logical result has one bit, and few elements of many ranks are distinguished.
         if !logical && reduction.ranks <= 7 {
-            let found = |other| expected.check(&written(other), (Rank(0), 0)) != Check::Passed;
+            let found = |other| {
+                expected.check(&written(other), MessageId { rank: Rank(0), slot: 0 }) != Check::Passed
+            };
             assert!(others.into_iter().all(found), "{reduction:?}");
         }
     });

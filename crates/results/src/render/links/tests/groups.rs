@@ -29,7 +29,7 @@ fn sweep() -> (Run, Vec<Measurement>) {
             axes: axes.into_iter().map(|(k, v): (_, String)| (k.to_owned(), v)).collect(),
             work: Some(Work { bytes: 2_000_000, ops: 2, legs: 2 }),
             summary: Summary::new(&[ns; 10]),
-            trust: vec![Mark::caution("x", "x", "")],
+            trust: vec![Mark::with_advice("x", "x", "").at(Level::Caution)],
             ..golden.rows[0].clone()
         }
     };
