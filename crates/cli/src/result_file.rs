@@ -21,8 +21,6 @@ use ombx_results::{
     verdict::{self, LinkSweep},
 };
 
-use crate::job::{Job, Work};
-
 /// Runs that a command has read. Each run counts once, because a copy of a launch is no further launch.
 #[derive(Debug, Default)]
 pub(crate) struct KnownRuns {
@@ -269,15 +267,12 @@ const NEWEST: usize = 20;
 ///
 /// # Errors
 /// A file that the user names cannot be read, or is no result file.
-pub(super) fn read_earlier_runs(job: &Job) -> Result<Option<EarlierRuns>> {
-    if !matches!(job.work, Work::Benchmarks(_)) || job.launches.is_one() {
-        return Ok(None);
-    }
-    if let Some(path) = &job.against {
+pub(super) fn read_earlier_runs(against: Option<&Path>, out: Option<&Path>) -> Result<Option<EarlierRuns>> {
+    if let Some(path) = against {
         return earlier_runs(path).map(Some);
     }
     let mut earlier = EarlierRuns::default();
-    let Some(out) = &job.output.file.out else { return Ok(None) };
+    let Some(out) = out else { return Ok(None) };
     let directory = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut files = of_directory(directory);
     files.sort_by_cached_key(|file| {

@@ -1,34 +1,50 @@
 //! The role of this process in a job: it launches the ranks, coordinates them, or is one of them.
 
+use std::ffi::OsString;
+
 use ombx_core::{
     benchmark::Medium,
     error::{Error, Result},
 };
 
 use crate::{
-    arguments::{
-        launches::LaunchCount,
-        start::{Bind, Launcher, StartArgs},
+    job::{Job, launches::LaunchCount, rank_job::RankJob},
+    launch::{
+        self, detection,
+        start::{Bind, Launcher, Start},
     },
-    job::Job,
-    launch::{self, detection},
     rank,
 };
 
+#[cfg(feature = "mpi")]
+use crate::launch::transport;
+#[cfg(feature = "sockets")]
+use crate::launch::{coordinator, invitation, served};
+
+/// Runs a process that another process of ombx has started for a job, and returns the exit code. Its words are not read as those of a user;
+/// `None` for other words.
+pub(crate) fn started(words: &[OsString]) -> Option<Result<u8>> {
+    Some(match words.get(1)?.to_str()? {
+        launch::RANK => RankJob::from_words(&words[2..]).and_then(rank::run),
+        #[cfg(feature = "mpi")]
+        transport::SUBCOMMAND => transport::exchange(),
+        #[cfg(feature = "sockets")]
+        coordinator::COORDINATOR => coordinator::run(),
+        #[cfg(feature = "sockets")]
+        invitation::WORKER => invitation::accept().and_then(|invitation| rank::run_invited(&invitation)),
+        #[cfg(feature = "sockets")]
+        served::SUBCOMMAND => served::run_rank(),
+        #[cfg(feature = "sockets")]
+        ombx_sockets::pipeline::SUBCOMMAND => Ok(ombx_sockets::pipeline::serve()),
+        _ => return None,
+    })
+}
+
 /// Runs a job in the role of this process and returns the exit code.
 pub(crate) fn run(job: &Job) -> Result<u8> {
-    #[cfg(feature = "sockets")]
-    if job.role.kind.is_some_and(|kind| kind.medium == Medium::Sockets)
-        && launch::coordinator::accepted().is_none()
-    {
-        return launch::coordinator::run(job);
-    }
-    if job.role.kind.is_some() {
-        return rank::run(job);
-    }
     job.check_files()?;
     let start = &job.start;
-    let is_rank = is_rank(start);
+    let is_rank = start.is_of_rank();
     if is_rank {
         reject_options_of_start(start)?;
     } else if start.launcher == Launcher::Auto {
@@ -50,24 +66,15 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             "--launches cannot repeat ranks that a launcher has started: repeat the launcher's command with -o FILE --append",
         );
     }
-    rank::run(job)
-}
-
-/// Returns whether this process is a rank, and starts none.
-pub(crate) fn is_rank(start: &StartArgs) -> bool {
-    match &start.launcher {
-        Launcher::None => true,
-        Launcher::Auto => detection::launcher().is_some(),
-        Launcher::Mpiexec | Launcher::Srun | Launcher::Command(_) => false,
-    }
+    rank::run_under_launcher(job)
 }
 
 /// Rejects options that have an effect only if this process starts the ranks.
-pub(crate) fn reject_options_of_start(start: &StartArgs) -> Result<()> {
+pub(crate) fn reject_options_of_start(start: &Start) -> Result<()> {
     let given = [
         ("-n", start.ranks.is_some()),
-        ("--connect", start.connect.connect.is_some()),
-        ("--hosts", !start.hosts().is_empty()),
+        ("--connect", start.server.is_some()),
+        ("--hosts", !start.hosts.is_empty()),
         ("--hostfile", start.hostfile.is_some()),
         ("--ssh", start.ssh.is_some()),
         ("--bind", start.bind != Bind::Auto),

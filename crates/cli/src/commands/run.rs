@@ -20,7 +20,7 @@ use ombx_core::{
         session::{check_combinations, streams},
     },
     result::Run,
-    system::{host_name::is_here, performance::kernel_meter},
+    system::performance::kernel_meter,
     two_sided::request::Rate,
     unit,
 };
@@ -32,13 +32,11 @@ use crate::{
         launches::{EffortArgs, LaunchesArgs, Sizes},
         output::OutputArgs,
         parameters::{self, unsupported},
-        role::Role,
         start::{ConnectArgs, StartArgs},
         values,
     },
-    job::{self, Extent, Job, Work, lookup, selection},
-    launch::{detection, mpiexec},
-    output::renderers,
+    job::{self, Extent, Job, Work, launches::Launches, lookup, rank_job::LaunchSettings, selection},
+    launch::{detection, mpiexec, start::Start},
     result_file, suite,
 };
 
@@ -53,7 +51,6 @@ pub(crate) fn prepare(
     check_effects(matches, &args)?;
     let connect = std::mem::take(&mut args.connect);
     let is_connected = connect.connect.is_some();
-    args.start.place_by(connect);
     if let Some(suite) = suite::named(command, &args.patterns)? {
         if is_connected {
             return Err(Error::usage(
@@ -72,7 +69,7 @@ pub(crate) fn prepare(
     let choices = selection::benchmarks(registry, &args.patterns);
     let mut choices = choices.map_err(|e| after_list(registry, matches, &args.patterns, e))?;
     if is_connected {
-        choices = selection::over_sockets(choices, args.role.kind.is_none())?;
+        choices = selection::over_sockets(choices)?;
     }
     let plan = plan(&args, chosen, &choices)?;
     check_window(&choices, &plan)?;
@@ -83,7 +80,11 @@ pub(crate) fn prepare(
             "--connect has two ranks, one on each host, but this job needs {ranks}: leave out -n, --pairs and --under"
         )));
     }
-    job(args, ranks, vec![Part { choices, plan }], None)
+    let mut job = job(args, ranks, vec![Part { choices, plan }], None)?;
+    if let ConnectArgs { connect: Some(server), token_file } = connect {
+        job.start.connect(server, token_file);
+    }
+    Ok(job)
 }
 
 /// Options with lists, whose values must not be separated by blanks.
@@ -122,7 +123,7 @@ pub(crate) fn after_list(
 fn check_effects(matches: &ArgMatches, args: &RunArgs) -> Result<()> {
     let typed = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let LaunchesArgs { launches, quick, .. } = args.launches;
-    if args.role.kind.is_some() || args.role.launch.is_some() {
+    if args.launch_settings.is_some() {
         return Ok(());
     }
     let launched = detection::launcher().is_some();
@@ -152,39 +153,42 @@ pub(crate) fn job(
     parts: Vec<Part>,
     read_from: Option<(&'static str, PathBuf)>,
 ) -> Result<Job> {
-    selection::check_ranks(args.start.ranks, &parts)?;
+    let start = Start::from(args.start);
+    selection::check_ranks(start.ranks, &parts)?;
     let parts = args.from.map_or(Ok(parts.clone()), |first| selection::from(parts, first))?;
     if args.connect.connect.is_some() {
         return Err(Error::usage("--connect is an option of the command line, not of suites"));
     }
-    let output = args.output.settled()?;
-    renderers::plot_columns(output.format, output.plot)?;
-    output.shown.shown(output.format)?;
+    let output = args.output.of_rows()?;
     let left_out = args.from.map_or(0, |first| first as usize - 1);
     for Part { choices, plan } in &parts {
         choices.iter().try_for_each(|choice| check_combinations(*choice, plan))?;
     }
-    let extent = Extent { left_out, ..job::extent(&args.start, &args.role, &parts, ranks)? };
-    let launches = args.launches.launches(args.effort.precision, &args.role);
-    if args.launches.seed.is_some() && args.role.launch.is_none() && launches.is_one() {
+    let extent = Extent { left_out, ..job::extent(&start, &parts, ranks)? };
+    let launches = match args.launch_settings {
+        Some(_) => Launches::ONE,
+        None => args.launches.launches(args.effort.precision),
+    };
+    if args.launches.seed.is_some() && launches.is_one() {
         return Err(Error::usage(
             "--seed chooses the order of several launches: leave it out for one launch",
         ));
     }
-    let RunArgs { start, role, against, .. } = args;
-    if let Some(path) = against.as_ref().filter(|path| role.kind.is_none() && !path.exists()) {
+    let RunArgs { launch_settings, against, .. } = args;
+    if let Some(path) = against.as_ref().filter(|path| !path.exists()) {
         return Err(Error::usage(format!(
             "--against {}: there is no such file or directory of earlier results",
             path.display()
         )));
     }
-    if against.is_some() && role.kind.is_none() && launches.is_one() {
+    if against.is_some() && launches.is_one() {
         return Err(Error::usage(
             "--against needs several launches, between which runs differ: leave out --quick or --launches 1",
         ));
     }
     let (work, read_from) = (Work::Benchmarks(parts), read_from.into_iter().collect());
-    Ok(Job { start, output, role, work, extent, launches, read_from, against })
+    let settings = launch_settings.unwrap_or_default();
+    Ok(Job { start, output, settings, work, extent, launches, read_from, against })
 }
 
 #[derive(Debug, Args)]
@@ -254,9 +258,9 @@ pub(crate) struct RunArgs {
     pub(crate) effort: EffortArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// What another process of ombx tells this one
-    #[arg(long, hide = true, default_value_t)]
-    pub(crate) role: Role,
+    /// What `ombx ab` gives to each launch
+    #[arg(long, hide = true, value_name = "WORD", value_parser = LaunchSettings::parse)]
+    pub(crate) launch_settings: Option<LaunchSettings>,
 }
 
 /// Name of the option.
@@ -382,8 +386,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         mpiexec::sessions_exist()?;
     }
     job::check_load(&args.under, choices)?;
-    let others = args.start.hostfile.is_some() || !args.start.hosts().iter().all(|host| is_here(host));
-    if chosen.names().any(|name| name == "remote-shell") && !others {
+    if chosen.names().any(|name| name == "remote-shell") && args.start.are_here() {
         return Err(Error::usage(
             "--remote-shell starts nodes on other hosts, but all nodes are on this one: name other hosts \
              with --hosts, or leave out --remote-shell",
@@ -416,18 +419,15 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         chosen,
         effort: match args.duration {
             Some(time) => Effort::Time(time),
-            None => args.effort.effort(args.role.row_time),
+            None => args.effort.effort(),
         },
         least_time: args.duration.unwrap_or_default(),
         interval: args.interval,
         counters: args.counters.then_some(kernel_meter),
         least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
         batch: args.effort.batch,
-        known_batches: args.role.batches.clone(),
         under: args.under.clone(),
         verify: if args.no_verify { Verify::Off } else { args.verify },
-        launch: args.role.launch,
-        core_to_core_ns: args.role.core_to_core_ns,
         ..Plan::default()
     })
 }

@@ -1,27 +1,30 @@
 //! A job whose rank 1 is run by a server on another host (`ombx sockets serve`). The launching process reserves the server for the
 //! whole run. The coordinator of each launch asks it for a rank through a process of its own, as it does through ssh.
 
-use std::{
-    env,
-    io::Read,
-    process::{Command, Stdio},
-};
+use std::{env, io::Read, process::Stdio};
 
 use ombx_core::{
+    benchmark::{Choice, Medium},
     codec,
     error::{Error, Result},
-    system::{environment::hostname, file::file_in_memory},
+    measure::{runner::Part, session::check_combinations},
+    system::environment::hostname,
+    unit,
 };
+use ombx_results::render::plain;
 use ombx_sockets::{
     Token,
     control::{Started, process},
-    server::Reservation,
+    server::{self, RankEnd, RankRequest, Reservation},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    arguments::start::{ConnectArgs, Server, StartArgs},
-    launch::coordinator::{Invitation, Placement},
+    job::{Work, rank_job::RankJob},
+    launch::{
+        invitation::{Invitation, Placement, from_stdin},
+        start::{HOSTS, Server, Start},
+    },
     private_file,
 };
 
@@ -64,6 +67,7 @@ pub(crate) fn token(option: Option<&std::path::Path>) -> Result<Option<Token>> {
 
 /// A server that is reserved for this run.
 pub(super) struct Reserved {
+    server: Server,
     token: Token,
     reservation: Reservation,
 }
@@ -72,35 +76,33 @@ pub(super) struct Reserved {
 ///
 /// # Errors
 /// Usage error: no token. Else the server cannot be reached, or refuses.
-pub(super) fn reserve(start: &StartArgs) -> Result<Option<Reserved>> {
-    let ConnectArgs { connect: Some(server), token_file } = &start.connect else { return Ok(None) };
-    let token = token(token_file.as_deref())?.ok_or_else(|| {
+pub(super) fn reserve(start: &Start) -> Result<Option<Reserved>> {
+    let Some(server) = &start.server else { return Ok(None) };
+    let token = token(start.token_file.as_deref())?.ok_or_else(|| {
         Error::usage(format!(
             "--connect needs the token of the server: give --token-file FILE, --token-file - for standard input, or {TOKEN}"
         ))
     })?;
     let reservation = Reservation::connect(&server.addresses()?, &token)?;
-    Ok(Some(Reserved { token, reservation }))
+    Ok(Some(Reserved { server: server.clone(), token, reservation }))
 }
 
 impl Reserved {
-    /// Passes the reservation on to the coordinator of a launch, on its standard input.
-    pub(super) fn pass_to(&self, coordinator: &mut Command) -> Result<()> {
-        let pass = Pass {
+    /// Returns the server as the coordinator of a launch knows it.
+    pub(super) fn serving(&self) -> Serving {
+        Serving {
+            server: self.server.clone(),
             token: self.token,
             client: self.reservation.client,
             here: self.reservation.host == hostname(),
-        };
-        let file = file_in_memory(&codec::encode(&pass));
-        let file = file.map_err(|e| Error::fabric(format!("cannot start the coordinator: {e}")))?;
-        coordinator.stdin(Stdio::from(file));
-        Ok(())
+        }
     }
 }
 
-/// What the launching process passes on to the coordinator of a launch.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Pass {
+/// The server as the coordinator of a launch knows it.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Serving {
+    server: Server,
     token: Token,
     /// Number of this run as a client of the server.
     client: u64,
@@ -108,44 +110,152 @@ struct Pass {
     here: bool,
 }
 
-/// The server as the coordinator of a launch knows it.
-pub(super) struct Serving {
-    server: Server,
-    pass: Pass,
-}
-
 impl Serving {
-    /// Reads what [`Reserved::pass_to`] has written.
-    pub(super) fn from_stdin(server: &Server) -> Result<Serving> {
-        let mut bytes = Vec::new();
-        let _ = std::io::stdin().take(LONGEST).read_to_end(&mut bytes);
-        let pass = codec::decode(&bytes)
-            .ok_or_else(|| Error::fabric("the coordinator got no reservation of a server"))?;
-        Ok(Serving { server: server.clone(), pass })
-    }
-
     /// Returns the places of both ranks. Two ranks of one host have cores of their own.
     pub(super) fn placements(&self) -> Vec<Placement> {
-        let count = if self.pass.here { 2 } else { 1 };
+        let count = if self.here { 2 } else { 1 };
         let rank = |host, number| Placement { host, on_host: (number, count) };
         vec![rank(None, 0), rank(Some(self.server.host.clone()), count - 1)]
     }
 
-    /// Lets the server run a rank.
-    pub(super) fn start(&self, invitation: &Invitation) -> Result<Started> {
+    /// Lets the server run a rank, which needs no command line: rank 0 writes the results.
+    pub(super) fn start(&self, mut invitation: Invitation) -> Result<Started> {
+        invitation.job.argv.clear();
         let mut command = process::command(None, SUBCOMMAND, &[])?;
         command.stdout(Stdio::null());
-        let Pass { token, client, .. } = self.pass;
-        let rank = ServedRank { server: self.server.clone(), token, client, invitation: invitation.clone() };
-        Started::with_input(command, format!("rank {}", invitation.rank), &codec::encode(&rank))
+        let name = format!("rank {}", invitation.rank);
+        let Serving { server, token, client, .. } = self.clone();
+        Started::with_input(command, name, &codec::encode(&ServedRank { server, token, client, invitation }))
     }
 }
 
 /// What the process of [`SUBCOMMAND`] reads from its standard input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ServedRank {
-    pub(crate) server: Server,
-    pub(crate) token: Token,
-    pub(crate) client: u64,
-    pub(crate) invitation: Invitation,
+struct ServedRank {
+    server: Server,
+    token: Token,
+    client: u64,
+    invitation: Invitation,
+}
+
+/// Exit code of a rank whose server is gone, as ssh has it.
+const LOST: u8 = 255;
+
+/// Lets the server run the rank of standard input, and returns the exit code of the rank.
+pub(crate) fn run_rank() -> Result<u8> {
+    let ServedRank { server, token, client, invitation } = from_stdin().ok_or_else(|| {
+        Error::usage("the standard input is no rank of a server: use ombx run --connect, which asks for one")
+    })?;
+    let Invitation { token: session, port, on_host, job, .. } = invitation;
+    let request = RankRequest { session, port, on_host, job: codec::encode(&job) };
+    let print = |line: &str| stderr_line!("{}", plain(line));
+    match server::run_rank(&server.addresses()?, &token, client, &request, print)? {
+        RankEnd::Code(code) => Ok(code),
+        RankEnd::Lost => Ok(LOST),
+    }
+}
+
+/// Reads the job of a client on the server's host. It measures registered benchmarks over sockets, with values that are those of their
+/// parameters, and names no file, no host and no program.
+///
+/// # Errors
+/// Usage error: it names what is refused.
+pub(crate) fn read_job(bytes: &[u8]) -> Result<RankJob> {
+    let job: RankJob =
+        codec::decode(bytes).ok_or_else(|| Error::usage("a server runs only ranks of ombx run"))?;
+    let Work::Benchmarks(parts) = &job.work else {
+        return Err(Error::usage("a server runs only ranks of ombx run"));
+    };
+    if job.kind.medium != Medium::Sockets || parts.is_empty() {
+        return Err(Error::usage("a server runs only ranks over sockets"));
+    }
+    for Part { choices, plan } in parts {
+        let by_sockets = |choice: &&Choice| choice.bench.ranks.medium == Medium::Sockets;
+        if let Some(other) = choices.iter().find(|choice| !by_sockets(choice)) {
+            let name = other.bench.name;
+            return Err(Error::usage(format!("a server runs no {name:?}, only benchmarks over sockets")));
+        }
+        if !plan.under.is_empty() {
+            return Err(Error::usage("a server runs no loads"));
+        }
+        for name in plan.chosen.names() {
+            let parameter = choices.iter().find_map(|choice| choice.bench.parameter(name));
+            let parameter = parameter.filter(|parameter| parameter.name != HOSTS);
+            let parameter =
+                parameter.ok_or_else(|| Error::usage(format!("a server takes no option --{name}")))?;
+            plan.chosen.texts(parameter).iter().try_for_each(|text| parameter.read(text).map(drop))?;
+        }
+        for size in plan.sizes.iter().flatten() {
+            unit::parse_sizes(&size.0.to_string())?;
+        }
+        choices.iter().try_for_each(|choice| check_combinations(*choice, plan))?;
+    }
+    Ok(job)
+}
+
+#[cfg(test)]
+mod rank_tests {
+    use std::time::Duration;
+
+    use ombx_core::{
+        benchmark::{Registry, Threading},
+        measure::plan::{Launch, Plan},
+        unit::Bytes,
+    };
+
+    use super::*;
+    use crate::job::{RankKind, rank_job::LaunchSettings};
+
+    /// Returns a job of these benchmarks over sockets.
+    fn job(benches: &[&str], chosen: &[(&'static str, &str)]) -> RankJob {
+        let registry = Registry::load().unwrap();
+        let choices = benches.iter().map(|name| registry.get(name).unwrap()).collect();
+        let mut plan = Plan { sizes: Some(vec![Bytes(8), Bytes(64 << 10)]), ..Plan::default() };
+        chosen.iter().for_each(|(name, value)| plan.chosen.set(name, [*value]));
+        let launch = Some(Launch { number: 2, of: 5, order: 42 });
+        RankJob {
+            kind: RankKind { medium: Medium::Sockets, threading: Threading::Single },
+            argv: Vec::new(),
+            work: Work::Benchmarks(vec![Part { choices, plan }]),
+            settings: LaunchSettings { launch, ..LaunchSettings::default() },
+            time: Duration::from_secs(1),
+            timeout: None,
+            binds: true,
+        }
+    }
+
+    #[test]
+    fn a_server_reads_the_job_that_was_sent() {
+        let sent = job(&["sockets.bw", "sockets.latency"], &[("transport", "udp"), ("socket-buffer", "4M")]);
+        let read = read_job(&codec::encode(&sent)).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{sent:?}"));
+    }
+
+    #[test]
+    fn a_server_refuses_what_is_no_rank_over_sockets() {
+        let usual = || job(&["sockets.bw"], &[]);
+        let of_mpi = RankKind { medium: Medium::Mpi, threading: Threading::Single };
+        let changed = |change: fn(&mut Plan)| {
+            let mut job = usual();
+            if let Work::Benchmarks(parts) = &mut job.work {
+                change(&mut parts[0].plan);
+            }
+            job
+        };
+        for (job, why) in [
+            (RankJob { kind: of_mpi, ..usual() }, "only ranks over sockets"),
+            (RankJob { work: Work::Benchmarks(Vec::new()), ..usual() }, "only ranks over sockets"),
+            (job(&["sockets.pipeline"], &[]), "runs no \"sockets.pipeline\""),
+            (job(&["sockets.bw"], &[("sink", "file:/tmp/x")]), "no option --sink"),
+            (job(&["sockets.bw"], &[("hosts", "n01")]), "no option --hosts"),
+            (job(&["sockets.bw"], &[("rate", "5")]), "no option --rate"),
+            (job(&["sockets.bw"], &[("transport", "x")]), ""),
+            (changed(|plan| plan.under = vec!["sockets.bw".parse().unwrap()]), "no loads"),
+            (changed(|plan| plan.sizes = Some(vec![Bytes(u64::MAX)])), ""),
+        ] {
+            let error = read_job(&codec::encode(&job)).expect_err(why).to_string();
+            assert!(error.contains(why) && !error.contains('\n'), "{why}: {error}");
+        }
+        assert!(read_job(b"run sockets.bw").is_err());
+    }
 }

@@ -30,12 +30,10 @@ use serde::{Deserialize, Serialize};
 
 use super::failure;
 use crate::{
-    arguments::start::{Bind, StartArgs},
     job::Work,
     launch::{
-        coordinator::{self, CONNECTION_REJECTED, Invitation},
-        core_to_core::cores,
-        detection,
+        coordinator::CONNECTION_REJECTED, core_to_core::cores, detection, invitation::Invitation,
+        start::Start,
     },
     private_file,
     rank::RankState,
@@ -46,24 +44,25 @@ use crate::{
 const COORDINATOR_PRINTS: Duration = Duration::from_millis(700);
 
 /// Finds mistakes in how ranks of the user's launcher connect.
-pub(super) fn check(start: &StartArgs) -> Result<()> {
+pub(super) fn check(start: &Start) -> Result<()> {
     place(start).map(|_| ())
 }
 
-/// Joins the session and measures.
-pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<()> {
-    let start = &state.job.start;
-    if let Some(invitation) = coordinator::accepted() {
-        let Invitation { token, rank, on_host, .. } = invitation;
-        let cpus = if start.bind == Bind::None { Cpus::default() } else { bind(*on_host) };
-        let on_end = |code: u8, _: &str| process::exit(code.into());
-        let (limit, addresses) = (join_timeout(on_host.1), invitation.coordinator());
-        let team = SocketTeam::join_within(limit, &addresses, *token, *rank, on_end)
-            .map_err(|e| e.within(format!("rank {rank} on {}", hostname())))?;
-        team.set_cpus(cpus);
-        measure_on(&team, state, work);
-        return Ok(());
-    }
+/// Joins the session of the coordinator and measures.
+pub(super) fn measure_invited(state: &mut RankState<'_>, work: &Work, invitation: &Invitation) -> Result<()> {
+    let Invitation { token, rank, on_host, job, .. } = invitation;
+    let cpus = if job.binds { bind(*on_host) } else { Cpus::default() };
+    let on_end = |code: u8, _: &str| process::exit(code.into());
+    let (limit, addresses) = (join_timeout(on_host.1), invitation.coordinator());
+    let team = SocketTeam::join_within(limit, &addresses, *token, *rank, on_end)
+        .map_err(|e| e.within(format!("rank {rank} on {}", hostname())))?;
+    team.set_cpus(cpus);
+    measure_on(&team, state, work);
+    Ok(())
+}
+
+/// Joins the session of the other ranks of the user's launcher and measures.
+pub(super) fn measure(state: &mut RankState<'_>, work: &Work, start: &Start) -> Result<()> {
     // Errors of the first rank are printed where they end the process.
     let (team, others) = join(start).inspect_err(|error| {
         if !detection::is_first_process() {
@@ -118,7 +117,7 @@ const LINGER: Duration = Duration::from_secs(10);
 pub(crate) const ELSEWHERE: &str = "192.0.2.1";
 
 /// Validates how the ranks meet. Returns this rank, the number of ranks and the file through which they connect.
-fn place(start: &StartArgs) -> Result<(u32, u32, &Path)> {
+fn place(start: &Start) -> Result<(u32, u32, &Path)> {
     let started = detection::launcher().ok_or_else(|| {
         Error::usage("no launcher has started this process as a rank: leave out --launcher none")
     })?;
@@ -142,7 +141,7 @@ fn place(start: &StartArgs) -> Result<(u32, u32, &Path)> {
 type Others = (Receiver<()>, u32);
 
 /// Joins the session of the other ranks. Rank 0 starts it.
-fn join(start: &StartArgs) -> Result<(SocketTeam, Option<Others>)> {
+fn join(start: &Start) -> Result<(SocketTeam, Option<Others>)> {
     let (rank, ranks, file) = place(start)?;
     let within = |e: Error| e.within(format!("rank {rank} on {}", hostname()));
     if rank > 0 {

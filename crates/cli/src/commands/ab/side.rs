@@ -23,12 +23,12 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::SignalForwarder;
 use crate::{
-    arguments::{
-        argv,
-        output::{Existing, FileArgs},
+    arguments::{argv, output::FileArgs},
+    launch::finite_run,
+    output::{
+        destination::Existing,
+        target::{self, ResultTarget},
     },
-    launch::{finite_run, supervision},
-    output::target::{self, ResultTarget},
 };
 
 /// Time in which a command may end its ranks.
@@ -101,9 +101,9 @@ impl SideCommand {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).args(words);
         command.envs(self.variables.iter().map(|variable| (&variable.name, &variable.value)));
-        command.stdin(standard_input_again().map_err(|e| supervision::cannot_start(self, &e))?);
+        command.stdin(standard_input_again().map_err(|e| finite_run::cannot_start(self, &e))?);
         command.stdout(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(|e| supervision::cannot_start(self, &e))?;
+        let mut child = command.spawn().map_err(|e| finite_run::cannot_start(self, &e))?;
         signals.pass_on_to(&child)?;
         let records = match self.read(&mut child, turn, file) {
             Ok(records) => records,
@@ -125,6 +125,10 @@ impl SideCommand {
             {
                 Ok(Ended::Complete(code, records))
             }
+            Some(Exit::Usage) if records.is_empty() => Err(Error::usage(format!(
+                "{self} refuses the options of a launch, as it says above: it is another version of ombx that lacks one of them; give \
+                 builds that have the same options"
+            ))),
             _ => Err(Error::fabric(format!("a launch of {self} ended early, with exit code {code}"))),
         }
     }

@@ -10,11 +10,13 @@ use ombx_core::{
     unit::{Bytes, parse_memory},
 };
 
-use crate::arguments::{
-    output::{FileArgs, GraphForm, some_of},
-    role::Role,
-    start::StartArgs,
-    values,
+use crate::{
+    arguments::{
+        output::{FileArgs, some_of},
+        start::StartArgs,
+        values,
+    },
+    output::destination::GraphForm,
 };
 
 /// Variable by which a site leaves ombx out of the first line.
@@ -124,7 +126,7 @@ pub(crate) struct OsuArgs {
         short = 'G',
         long,
         value_name = "FORM,FORM",
-        value_enum,
+        value_parser = some_of(&GRAPHS),
         value_delimiter = ',',
         help_heading = "As OMB"
     )]
@@ -162,9 +164,6 @@ pub(crate) struct OsuArgs {
     /// Create a link to ombx for each OSU program of this build in a directory
     #[arg(long, value_name = "DIR", conflicts_with = "name", help_heading = "Output")]
     pub(crate) install_links: Option<PathBuf>,
-    /// What another process of ombx tells this one
-    #[arg(long, hide = true, default_value_t)]
-    pub(crate) role: Role,
 }
 
 impl OsuArgs {
@@ -187,6 +186,13 @@ pub(crate) struct UnsupportedArgs {
     #[arg(short = 'r', long, hide = true)]
     pub(crate) cuda_target: Option<String>,
 }
+
+/// Values of `-G`.
+const GRAPHS: [(&str, &str, GraphForm); 3] = [
+    ("tty", "Characters below the table", GraphForm::Tty),
+    ("png", "File in the current directory", GraphForm::Png),
+    ("pdf", "File in the current directory", GraphForm::Pdf),
+];
 
 /// Values of `-b`.
 const BUFFERS: [(&str, &str, Buffers); 2] = [
