@@ -38,8 +38,9 @@ pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8
     }
     cluster.record.write_checksums()?;
     record::print_line(format_args!("All results are in {}", cluster.record.directory.display()));
-    Ok(match (exit_code(finished), cluster.options.fail_on, conclusion) {
-        (FAILED, ..) if parallel::requested() => INTERRUPTED,
+    let code = exit_code(finished);
+    let code = if parallel::requested() { interrupted(code) } else { code };
+    Ok(match (code, cluster.options.fail_on, conclusion) {
         (0, FailOn::Slow, Some(Conclusion::Slow)) => Exit::Slow.code(),
         (0, FailOn::Slow, Some(Conclusion::None)) => Exit::NoVerdict.code(),
         (code, ..) => code,
@@ -53,6 +54,11 @@ fn exit_code(finished: &[FinishedJob]) -> u8 {
         Ending::Complete { exit_code } => u8::try_from(exit_code).unwrap_or(FAILED),
     };
     finished.iter().map(code).max().unwrap_or(0)
+}
+
+/// Returns the exit code of a command that a signal ended, in place of that of its jobs.
+const fn interrupted(code: u8) -> u8 {
+    if code == FAILED { INTERRUPTED } else { code }
 }
 
 /// Returns the text of the summary, and the conclusion on the links if they were measured.
@@ -159,6 +165,7 @@ mod tests {
         let failed = || Ending::Failed { reason: "x".into() };
         assert_eq!(code(&[complete(0), complete(4)]), 4);
         assert_eq!(code(&[complete(5), failed()]), 6);
+        assert_eq!((interrupted(code(&[failed()])), interrupted(code(&[complete(0)]))), (130, 0));
     }
 
     #[test]
