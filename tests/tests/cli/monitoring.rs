@@ -233,7 +233,7 @@ fn a_timer_writes_the_newest_results_of_a_directory() {
     }
     let elsewhere = files.path("elsewhere");
     for words in ["", "--format csv"] {
-        let done = Job::ombx(&format!("show {words}")).arg(&elsewhere).run().expect(2);
+        let done = Job::ombx(&format!("show {words}")).arg(&elsewhere).run().expect(7);
         assert!(done.sentence().contains("only --format openmetrics shows results"), "{done}");
     }
     let two = Job::ombx("show --format openmetrics").arg(&elsewhere).arg(&elsewhere).run().expect(2);

@@ -161,7 +161,7 @@ const MOST_FILES: usize = 64;
 fn show_newest(directory: &Path, args: &ShowArgs) -> Result<u8> {
     let name = directory.display();
     if args.format != Format::OpenMetrics {
-        return Err(Error::usage(format!(
+        return Err(Error::storage(format!(
             "{name} is a directory, of which only --format openmetrics shows results: give result files, or see ombx history {name}"
         )));
     }
