@@ -19,12 +19,12 @@ mod report;
 pub(crate) mod run;
 mod show;
 #[cfg(feature = "sockets")]
-mod sockets;
+pub(crate) mod sockets;
 
 use std::{ffi::OsString, path::Path};
 
 use clap::{
-    ArgMatches, Args as _, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand,
+    ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand,
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use ombx_core::{
@@ -37,16 +37,11 @@ use crate::{
     arguments::{argv, output::some_of, parameters},
     families,
     job::lookup,
-    launch::detection,
+    launch::{self, detection},
     output::terminal,
     role,
     suite::is_suite,
 };
-
-#[cfg(feature = "sockets")]
-use crate::launch::served;
-#[cfg(feature = "mpi")]
-use crate::launch::transport;
 
 #[cfg(test)]
 mod mistakes;
@@ -146,32 +141,13 @@ pub(crate) enum Command {
     ///
     /// A word is an option, a value of an option, a benchmark, a column, a mark or an exit code.
     Help(help::HelpArgs),
-    /// Run one process of the benchmark sockets.pipeline; its standard input is the control connection
-    #[cfg(feature = "sockets")]
-    #[command(hide = true, name = ombx_sockets::pipeline::SUBCOMMAND)]
-    PipelineProcess {
-        /// Name of the process, as ps shows it
-        name: String,
-    },
-    /// Run one rank over sockets; standard input says which
-    #[cfg(feature = "sockets")]
-    #[command(hide = true)]
-    Worker,
-    /// Let a server run one rank; standard input says which
-    #[cfg(feature = "sockets")]
-    #[command(hide = true, name = served::SUBCOMMAND)]
-    ServedRank,
-    /// Run one rank that lets its MPI library report its transports
-    #[cfg(feature = "mpi")]
-    #[command(hide = true, name = transport::SUBCOMMAND)]
-    TransportProbe,
     /// Print a file of the repository that is generated from this binary
     #[command(hide = true)]
     Codegen(codegen::CodegenArgs),
 }
 
-/// Commands whose ranks start MPI.
-pub(crate) const MEASURING: [&str; 5] = ["run", "congestion", "links", "osu", "imb"];
+/// Commands whose processes may be ranks that start MPI.
+pub(crate) const MEASURING: [&str; 6] = [launch::RANK, "run", "congestion", "links", "osu", "imb"];
 
 /// Returns clap's parser, with an option for each parameter of the registered benchmarks.
 pub(crate) fn parser(registry: &Registry) -> clap::Command {
@@ -204,14 +180,8 @@ pub(crate) fn parser(registry: &Registry) -> clap::Command {
 /// Runs the command that the words name and returns the exit code.
 pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> {
     let colors = if terminal::stdout_is_coloured() { ColorChoice::Always } else { ColorChoice::Never };
-    let shell = completions::asking_shell();
-    if shell.is_none()
-        && let Some(ended) = alone(registry, &words)
-    {
-        return ended;
-    }
     let parser = parser(registry).color(colors);
-    match shell {
+    match completions::asking_shell() {
         Some(shell) => completions::answer(registry, &parser, shell),
         None => {
             let words = run::expanded(&parser, words)?;
@@ -219,33 +189,6 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
             execute(registry, &parser, words)
         }
     }
-}
-
-/// Runs a command whose words are right with a parser that knows nothing else, and returns how it ended. Describing the options of all
-/// commands takes longer than most of what follows, in every rank. `None`: the parser of all commands is needed, or answers a mistake.
-fn alone(registry: &Registry, words: &[OsString]) -> Option<Result<u8>> {
-    let name = words.get(1)?.to_str()?;
-    argv::check_lengths(words).ok()?;
-    let parser = match name {
-        "list" => list::ListArgs::augment_args(clap::Command::new("list")),
-        "run" => parameters::add_options(run::RunArgs::augment_args(clap::Command::new("run")), registry),
-        "links" => links::adapt_options(links::LinksArgs::augment_args(clap::Command::new("links"))),
-        #[cfg(feature = "sockets")]
-        "worker" if words.len() == 2 => {
-            argv::settle(words.to_vec());
-            let words = crate::launch::coordinator::accept();
-            let execute_all = |words| execute(registry, &parser(registry), words);
-            return Some(
-                words.and_then(|words| alone(registry, &words).unwrap_or_else(|| execute_all(words))),
-            );
-        }
-        _ => return None,
-    };
-    let parser = clap::Command::new("ombx").subcommand(parser);
-    let words = run::expanded(&parser, words.to_vec()).ok()?;
-    let (command, matches) = parse(&parser, words.clone()).ok()?;
-    argv::settle(words);
-    Some(perform(registry, &parser, command, &matches))
 }
 
 /// Returns the command of these words, and what clap has read for it.
@@ -269,7 +212,7 @@ fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) ->
     }
 }
 
-/// Runs a command and returns the exit code. The parser may know this command alone.
+/// Runs a command and returns the exit code.
 fn perform(
     registry: &Registry,
     parser: &clap::Command,
@@ -305,15 +248,7 @@ fn perform(
         },
         Command::Completions(args) => completions::completions(&args),
         #[cfg(feature = "sockets")]
-        Command::PipelineProcess { .. } => Ok(ombx_sockets::pipeline::serve()),
-        #[cfg(feature = "sockets")]
-        Command::Worker => execute(registry, parser, crate::launch::coordinator::accept()?),
-        #[cfg(feature = "sockets")]
         Command::Sockets(args) => sockets::sockets(&args),
-        #[cfg(feature = "sockets")]
-        Command::ServedRank => sockets::run_rank(registry, parser),
-        #[cfg(feature = "mpi")]
-        Command::TransportProbe => transport::exchange(),
         Command::Codegen(args) => codegen::codegen(parser.clone(), args.file),
     }
 }

@@ -145,7 +145,7 @@ pub fn hosts(bytes: &[u8]) {
     }
     if let Some(invitation) = codec::decode::<Invitation>(bytes) {
         let read: Invitation = codec::decode(&codec::encode(&invitation)).unwrap();
-        assert_eq!((read.argv, read.addresses), (invitation.argv, invitation.addresses));
+        assert_eq!((read.job.argv, read.addresses), (invitation.job.argv, invitation.addresses));
     }
     // The name of another host would be resolved.
     if text.contains("\"identity\":\"\"") || !text.contains("identity") {

@@ -5,6 +5,7 @@ pub(crate) mod accelerator;
 #[cfg(feature = "io")]
 pub(crate) mod directory;
 pub(crate) mod lookup;
+pub(crate) mod rank_job;
 pub(crate) mod selection;
 
 use std::{path::PathBuf, time::Duration};
@@ -22,11 +23,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     arguments::{
+        argv,
         launches::Launches,
         output::{Existing, OutputArgs},
-        role::Role,
-        start::StartArgs,
+        start::{Bind, StartArgs},
     },
+    job::rank_job::{LaunchSettings, RankJob},
     output::target,
 };
 
@@ -37,7 +39,8 @@ use crate::launch::{detection, preflight};
 pub(crate) struct Job {
     pub(crate) start: StartArgs,
     pub(crate) output: OutputArgs,
-    pub(crate) role: Role,
+    /// What the user or `ombx ab` gives to every launch.
+    pub(crate) settings: LaunchSettings,
     pub(crate) work: Work,
     pub(crate) extent: Extent,
     pub(crate) launches: Launches,
@@ -53,15 +56,30 @@ impl Job {
     pub(crate) fn one_launch(
         start: StartArgs,
         output: OutputArgs,
-        role: Role,
         parts: Vec<Part>,
         known: Option<u32>,
         ranks: u32,
     ) -> Result<Job> {
         selection::check_ranks(known, &parts)?;
-        let extent = extent(&start, &role, &parts, ranks)?;
+        let extent = extent(&start, &parts, ranks)?;
         let (output, work, launches) = (output.settled()?, Work::Benchmarks(parts), Launches::ONE);
-        Ok(Job { start, output, role, work, extent, launches, read_from: Vec::new(), against: None })
+        let (settings, read_from) = (LaunchSettings::default(), Vec::new());
+        Ok(Job { start, output, settings, work, extent, launches, read_from, against: None })
+    }
+
+    /// Returns what ranks of one kind get in a launch.
+    pub(crate) fn of_ranks(&self, kind: RankKind, settings: &LaunchSettings) -> Result<RankJob> {
+        let mut argv = argv::as_typed();
+        argv[0] = argv::executable()?.to_string_lossy().into_owned();
+        Ok(RankJob {
+            kind,
+            argv,
+            work: self.work.of_kind(kind),
+            settings: settings.clone(),
+            time: self.extent.time,
+            timeout: self.start.timeout,
+            binds: self.start.bind != Bind::None,
+        })
     }
 
     /// Returns the value of a parameter that the user chose.
@@ -121,7 +139,7 @@ pub(crate) struct Extent {
     not(feature = "mpi"),
     expect(unused_variables, reason = "only ranks of MPI have devices and files")
 )]
-pub(crate) fn extent(start: &StartArgs, role: &Role, parts: &[Part], ranks: u32) -> Result<Extent> {
+pub(crate) fn extent(start: &StartArgs, parts: &[Part], ranks: u32) -> Result<Extent> {
     let mut extent = Extent { ranks, ..Extent::default() };
     for Part { choices, plan } in parts {
         let rows = selection::rows(plan, choices)?;
@@ -129,7 +147,7 @@ pub(crate) fn extent(start: &StartArgs, role: &Role, parts: &[Part], ranks: u32)
         extent.time = extent.time.saturating_add(rows_time_limit(plan, rows));
     }
     #[cfg(feature = "mpi")]
-    if role.kind.is_none() {
+    {
         let is_here = detection::launcher().is_some() || preflight::all_here(start);
         parts.iter().try_for_each(|part| accelerator::check(&part.plan, is_here))?;
         #[cfg(feature = "io")]
@@ -152,7 +170,7 @@ impl RankKind {
     }
 }
 
-#[derive(Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Work {
     /// Parts that run one after the other, on the same ranks where these are of one kind.
     Benchmarks(Vec<Part>),

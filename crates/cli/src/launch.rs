@@ -21,12 +21,16 @@ pub(crate) mod supervision;
 #[cfg(feature = "mpi")]
 pub(crate) mod transport;
 
-use std::{ffi::OsString, process::Command, time::Duration};
+use std::{
+    ffi::OsString,
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use ombx_core::{
     benchmark::Medium,
     error::{Error, Exit, Result},
-    system::{clock::Since, file::standard_input_again, host, remote_shell},
+    system::{clock::Since, host, remote_shell},
     team::Place,
 };
 use ombx_results::file::Launched;
@@ -43,12 +47,11 @@ use self::{
 #[cfg(feature = "io")]
 use crate::job::directory::FilesOfJob;
 use crate::{
-    arguments::{
-        argv,
-        role::{self, Role},
-        start::Launcher,
+    arguments::{argv, start::Launcher},
+    job::{
+        self, Job, RankKind, Work,
+        rank_job::{LaunchSettings, RankJob},
     },
-    job::{self, Job, RankKind, Work},
     output::{Output, progress::Progress},
     stderr::printable,
 };
@@ -62,6 +65,15 @@ const START_PER_RANK: Duration = Duration::from_millis(10);
 pub(crate) const NO_SOCKETS: &str =
     "this build of ombx has no sockets: build ombx-cli with the feature `sockets`";
 
+/// Name of the hidden command of a rank. Its job follows.
+pub(crate) const RANK: &str = "rank";
+
+#[cfg(feature = "sockets")]
+use self::served::Reserved;
+/// A build without sockets reserves no server.
+#[cfg(not(feature = "sockets"))]
+type Reserved = std::convert::Infallible;
+
 /// Starts the ranks of a job, one kind after the other, as many times as the job says. Returns the worst exit code.
 pub(crate) fn run(job: &Job) -> Result<u8> {
     let timeline = Timeline::start();
@@ -70,6 +82,8 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     // The server is reserved until this function returns.
     #[cfg(feature = "sockets")]
     let reserved = served::reserve(&job.start)?;
+    #[cfg(not(feature = "sockets"))]
+    let reserved: Option<Reserved> = None;
     let mut output = Output::open(job)?;
     #[cfg(feature = "io")]
     let files = FilesOfJob::new(job);
@@ -88,11 +102,11 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let mut restarts = Restarts::new(job);
     let progress = Progress::new(job.extent.rows, &job.output);
     'launches: loop {
-        let mut role = Role { ranks: Some(job.extent.ranks), ..job.role.clone() };
-        repetition.begin(&mut role);
+        let mut settings = job.settings.clone();
+        repetition.begin(&mut settings);
         if is_here {
             timeline.enter(Phase::Cores);
-            role.core_to_core_ns = core_to_core::latency_ns().map(|ns| (ns * 1e3).round() / 1e3);
+            settings.core_to_core_ns = core_to_core::latency_ns().map(|ns| (ns * 1e3).round() / 1e3);
         }
         if !job.launches.is_one() {
             progress.launch(repetition.position());
@@ -110,12 +124,8 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                 restarts.begin();
             }
             output.next_start(kinds[at + 1..].iter().any(|other| other.medium == kind.medium));
-            role.rest = restarts.rest();
-            let mut command = command(job, *kind, &role)?;
-            #[cfg(feature = "sockets")]
-            if let Some(reserved) = &reserved {
-                reserved.pass_to(&mut command)?;
-            }
+            settings.rest = restarts.rest();
+            let mut command = command(job, *kind, &settings, reserved.as_ref())?;
             // Hydra and Open MPI end the job after this time even if this process is gone. This process ends it earlier.
             let late = limit.saturating_add(job::AFTER_JOB).as_secs().min(1 << 30);
             command.env("MPIEXEC_TIMEOUT", late.to_string());
@@ -235,7 +245,7 @@ fn check(job: &Job, kinds: &[RankKind]) -> Result<Vec<Vec<RankHost>>> {
     for kind in kinds {
         preflight::check(&job.start, job.extent.ranks, kind.medium)?;
         preflight::check_limits(&job.start, job.extent.ranks, kind.medium)?;
-        command(job, *kind, &job.role)?;
+        command(job, *kind, &job.settings, None)?;
     }
     let mut hosts: Vec<Vec<RankHost>> = Vec::new();
     for (at, kind) in kinds.iter().enumerate() {
@@ -248,43 +258,35 @@ fn check(job: &Job, kinds: &[RankKind]) -> Result<Vec<Vec<RankHost>>> {
     Ok(hosts)
 }
 
-/// Returns the command that starts the ranks of one kind.
-fn command(job: &Job, kind: RankKind, role: &Role) -> Result<Command> {
-    let words = rank_command(job, &Role { kind: Some(kind), ..role.clone() })?;
+/// Returns the command that starts the ranks of one kind. A job may have reserved a server that runs some of them.
+#[cfg_attr(not(feature = "sockets"), expect(unused_variables, reason = "such a build has no servers"))]
+fn command(
+    job: &Job,
+    kind: RankKind,
+    settings: &LaunchSettings,
+    reserved: Option<&Reserved>,
+) -> Result<Command> {
+    let of_ranks = job.of_ranks(kind, settings)?;
     match kind.medium {
-        Medium::Mpi => mpiexec::command(&job.start, job.extent.ranks, kind.threading, words),
+        Medium::Mpi => mpiexec::command(&job.start, job.extent.ranks, kind.threading, rank_words(of_ranks)?),
         #[cfg(feature = "sockets")]
-        Medium::Sockets => {
-            coordinator::of_ranks(&job.start, job.extent.ranks)?;
-            child_command(words)
-        }
+        Medium::Sockets => coordinator::command(job, of_ranks, reserved),
         #[cfg(not(feature = "sockets"))]
         Medium::Sockets => Err(Error::usage(NO_SOCKETS)),
         Medium::Own if job.start.hostfile.is_some() => Err(Error::usage(
             "--hostfile is for ranks, which a pipeline does not have: give the hosts of its nodes by --hosts",
         )),
-        Medium::Own => child_command(words),
+        Medium::Own => {
+            let words = rank_words(of_ranks)?;
+            let mut command = Command::new(&words[0]);
+            command.args(&words[1..]).stdin(Stdio::null());
+            Ok(command)
+        }
     }
 }
 
-/// Returns the command that executes these words on this host.
-fn child_command(words: Vec<OsString>) -> Result<Command> {
-    let mut words = words.into_iter();
-    let mut command = Command::new(words.next().unwrap_or_default());
-    let input = standard_input_again().map_err(|e| supervision::cannot_start("ranks", &e))?;
-    command.args(words).stdin(input);
-    Ok(command)
-}
-
-/// Returns the command line of this process in another role. The role follows the name of the command, because words after `--` would be
-/// patterns.
-fn rank_command(job: &Job, role: &Role) -> Result<Vec<OsString>> {
-    let mut typed = argv::typed().into_iter().skip(1).filter(|word| !role::is_internal(word));
-    let groups = match &job.work {
-        Work::Links(task, _) => task.criteria.groups.line(),
-        Work::Benchmarks(_) => String::new(),
-    };
-    let grouping = (!groups.is_empty()).then(|| format!("{}{groups}", role::GROUPING).into());
-    let first = [Some(argv::executable()?.into()), typed.next(), Some(role.argument()), grouping];
-    Ok(first.into_iter().flatten().chain(typed).collect())
+/// Returns the command line of a rank, the executable first.
+fn rank_words(of_ranks: RankJob) -> Result<Vec<OsString>> {
+    let first = [argv::executable()?.into(), RANK.into()];
+    Ok(first.into_iter().chain(of_ranks.words()).collect())
 }

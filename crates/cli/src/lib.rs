@@ -1,7 +1,7 @@
 //! The ombx command line as a library. A program that links its own benchmarks calls [`main`] and has them beside those of ombx.
 //!
-//! A command (`commands`) reads its `arguments` and prepares a `job`. The `role` of the process decides what runs it:
-//! `launch` starts the ranks, `rank` measures as one of them. `output` writes the rows.
+//! A command (`commands`) reads its `arguments` and prepares a `job` of plain values. The `role` of the process decides what runs it:
+//! `launch` starts the ranks and hands them the job, `rank` measures as one of them. `output` writes the rows.
 
 #![cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "only launchers of MPI need it"))]
 
@@ -17,7 +17,6 @@ mod arguments {
     pub(crate) mod launches;
     pub(crate) mod output;
     pub(crate) mod parameters;
-    pub(crate) mod role;
     pub(crate) mod start;
     pub(crate) mod values;
 }
@@ -72,7 +71,10 @@ pub fn main() -> ExitCode {
     let service = monitoring::service(&words);
     #[cfg(feature = "mpi")]
     let measures = words.get(1).is_some_and(|command| commands::MEASURING.iter().any(|name| command == name));
-    let ended = preflight::check_stack().and_then(|()| commands::dispatch(&Registry::load()?, words.clone()));
+    let ended = preflight::check_stack().and_then(|()| match role::started(&words) {
+        Some(ended) => ended,
+        None => commands::dispatch(&Registry::load()?, words.clone()),
+    });
     if let Some(service) = service {
         return ExitCode::from(monitoring::conclude(service, ended));
     }

@@ -11,11 +11,11 @@ mod sink;
 #[cfg(feature = "sockets")]
 pub(crate) mod sockets;
 
-use std::{cell::Cell, ffi::OsString, fs::File, time::Duration};
+use std::{cell::Cell, fs::File, time::Duration};
 
 use ombx_core::{
     benchmark::Medium,
-    error::Result,
+    error::{Error, Result},
     measure::runner,
     system::{
         clock::{Clock, Since},
@@ -30,43 +30,70 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use self::sink::RankSink;
 use crate::{
     arguments::argv,
-    job::{self, Job, Work, selection},
+    job::{self, Job, Work, rank_job::RankJob, selection},
     launch::detection,
     output::{Output, relay},
 };
 
-#[cfg(not(all(feature = "mpi", feature = "sockets")))]
-use ombx_core::error::Error;
+#[cfg(feature = "sockets")]
+use crate::launch::coordinator::Invitation;
 
-/// How many times longer a rank of the launching process may make no progress than a case.
+/// How many times longer a rank may make no progress than a case of the launching process, which ends it earlier.
 const WATCHDOG_FACTOR: u32 = 4;
 
-/// Measures as a rank. A rank of the launching process has one medium; a rank of the user's launcher uses one medium after the other.
-pub(crate) fn run(job: &Job) -> Result<u8> {
-    // Under the user's launcher the number of rows is unknown here, and time limits are the user's.
-    let limited = job.role.kind.is_some() || job.start.timeout.is_some();
-    let limit = if limited { job::job_time_limit(job.extent.time, job.start.timeout) } else { Duration::MAX };
+/// Measures as a rank that the launching process has started, by a launcher of MPI or alone.
+pub(crate) fn run(job: RankJob) -> Result<u8> {
+    let (mut state, work) = begin(&job)?;
+    match job.kind.medium {
+        // MPI is finalized after the output has ended.
+        #[cfg(feature = "mpi")]
+        Medium::Mpi => {
+            let _mpi = mpi::measure(&mut state, &work)?;
+            return state.finish();
+        }
+        #[cfg(not(feature = "mpi"))]
+        Medium::Mpi => return Err(Error::usage(crate::launch::no_mpi::NO_MPI)),
+        Medium::Sockets => return Err(Error::usage("ranks over sockets have an invitation: use ombx run")),
+        Medium::Own => {
+            // If the launching process dies it cannot end this one.
+            let _ = set_parent_process_death_signal(Some(Signal::KILL));
+            measure_alone(&mut state, &work)?;
+        }
+    }
+    state.finish()
+}
+
+/// Measures as a rank over sockets that a coordinator has invited.
+#[cfg(feature = "sockets")]
+pub(crate) fn run_invited(invitation: &Invitation) -> Result<u8> {
+    let (mut state, work) = begin(&invitation.job)?;
+    sockets::measure_invited(&mut state, &work, invitation)?;
+    state.finish()
+}
+
+/// Begins the part of a rank that the launching process has started. Returns what it measures.
+fn begin(job: &RankJob) -> Result<(RankState<'static>, Work)> {
+    let work = job.work();
     // The launching process ends its ranks first.
-    let limit = if job.role.kind.is_some() { limit.saturating_add(job::AFTER_JOB) } else { limit };
-    // Without a watchdog, the launching process has a time limit too.
-    // The launching process ends a case that makes no progress earlier. Ranks of a user's launcher may wait for other benchmarks, but no
-    // longer than the user says.
-    let is_limited = job.role.kind.is_none() && job.start.timeout.is_some();
-    let factor = if is_limited { 1 } else { WATCHDOG_FACTOR };
-    let (timeout, ranks) = (job.start.timeout, detection::ranks_here().unwrap_or(1));
-    let online = Place::here().online;
-    let shared = u32::try_from(ranks.div_ceil(online.into())).unwrap_or(1);
-    let shared = shared.max(host::processes_per_cpu(online));
-    let silence = job.work.silence(timeout, shared).saturating_mul(factor);
-    let _ = watchdog::start([job::start_time_limit(timeout).max(silence), silence], limit);
-    let mut state = RankState::new(job)?;
+    let limit = job::job_time_limit(job.time, job.timeout).saturating_add(job::AFTER_JOB);
+    watch(&work, job.timeout, limit, WATCHDOG_FACTOR);
+    let (argv, pipe) = (job.argv.clone(), Some(relay::claim_stdout()?));
+    Ok((RankState { argv, output_of: None, pipe, sink: None, code: 0 }, work))
+}
+
+/// Measures as a rank of the user's launcher, which uses one medium after the other.
+pub(crate) fn run_under_launcher(job: &Job) -> Result<u8> {
+    let timeout = job.start.timeout;
+    // The number of rows is unknown here, and time limits are the user's. Ranks may wait for other benchmarks, but no longer than the user
+    // says.
+    let limit = timeout.map_or(Duration::MAX, |_| job::job_time_limit(job.extent.time, timeout));
+    watch(&job.work, timeout, limit, if timeout.is_some() { 1 } else { WATCHDOG_FACTOR });
+    let argv = argv::as_typed();
+    let mut state = RankState { argv, output_of: Some(job), pipe: None, sink: None, code: 0 };
     failure::plan(job);
-    let works = match job.role.kind {
-        None => of_media(&job.work),
-        Some(kind) => vec![(kind.medium, job.work.of_kind(kind))],
-    };
+    let works = of_media(&job.work);
     #[cfg(feature = "sockets")]
-    if job.role.kind.is_none() && works.iter().any(|(medium, _)| *medium == Medium::Sockets) {
+    if works.iter().any(|(medium, _)| *medium == Medium::Sockets) {
         sockets::check(&job.start)?;
     }
     // MPI is finalized after the last medium: its launcher takes an earlier end of a rank for a failure.
@@ -77,11 +104,13 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             #[cfg(feature = "mpi")]
             Medium::Mpi => mpi.push(mpi::measure(&mut state, &work)?),
             #[cfg(feature = "sockets")]
-            Medium::Sockets => sockets::measure(&mut state, &work)?,
+            Medium::Sockets => sockets::measure(&mut state, &work, &job.start)?,
             #[cfg(not(feature = "mpi"))]
             Medium::Mpi => return Err(Error::usage(crate::launch::no_mpi::NO_MPI)),
             #[cfg(not(feature = "sockets"))]
             Medium::Sockets => return Err(Error::usage(crate::launch::NO_SOCKETS)),
+            // Only the first of several processes measures.
+            Medium::Own if !detection::is_first_process() => {}
             Medium::Own => measure_alone(&mut state, &work)?,
         }
     }
@@ -89,6 +118,15 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     #[cfg(feature = "mpi")]
     drop(mpi);
     Ok(code)
+}
+
+/// Ends this process if it makes no progress for too long, which depends on the ranks that share a CPU, or after a limit.
+fn watch(work: &Work, timeout: Option<Duration>, limit: Duration, factor: u32) {
+    let (ranks, online) = (detection::ranks_here().unwrap_or(1), Place::here().online);
+    let shared = u32::try_from(ranks.div_ceil(online.into())).unwrap_or(1);
+    let silence = work.silence(timeout, shared.max(host::processes_per_cpu(online))).saturating_mul(factor);
+    // Without a watchdog, the launching process has a time limit too.
+    let _ = watchdog::start([job::start_time_limit(timeout).max(silence), silence], limit);
 }
 
 /// Returns the work over each medium, in the order in which the benchmarks name the media. MPI can be initialized once, so ranks of the
@@ -99,7 +137,10 @@ fn of_media(work: &Work) -> Vec<(Medium, Work)> {
 }
 
 struct RankState<'a> {
-    job: &'a Job,
+    /// Command line, for result files.
+    argv: Vec<String>,
+    /// Job whose output rank 0 writes, under the user's launcher; `None` if the launching process writes it.
+    output_of: Option<&'a Job>,
     /// Pipe to the launching process, until rank 0 has put it into its sink.
     pipe: Option<File>,
     sink: Option<RankSink>,
@@ -107,33 +148,24 @@ struct RankState<'a> {
 }
 
 impl RankState<'_> {
-    fn new(job: &Job) -> Result<RankState<'_>> {
-        let pipe = job.role.kind.map(|_| relay::claim_stdout()).transpose()?;
-        Ok(RankState { job, pipe, sink: None, code: 0 })
-    }
-
     /// Measures work on a team.
     fn measure(&mut self, team: &dyn Team, work: &Work) -> Result<()> {
         let clock = Clock::measured();
         let sink = match &mut self.sink {
             Some(sink) => sink,
-            empty => empty.insert(match (team.rank(), self.pipe.take()) {
-                (Rank(0), Some(pipe)) => RankSink::Relay(pipe, Cell::new(Since::now())),
-                (Rank(0), None) => RankSink::Output(Box::new(Output::open(self.job)?)),
+            empty => empty.insert(match (team.rank(), self.pipe.take(), self.output_of) {
+                (Rank(0), Some(pipe), _) => RankSink::Relay(pipe, Cell::new(Since::now())),
+                (Rank(0), None, Some(job)) => RankSink::Output(Box::new(Output::open(job)?)),
                 _ => RankSink::None,
             }),
         };
-        let argv = argv::as_typed(command_line());
+        let argv = self.argv.clone();
         match work {
-            Work::Benchmarks(parts) => {
-                let mut parts = parts.clone();
-                parts.iter_mut().for_each(|part| part.plan.rest = self.job.role.rest.clone());
-                runner::run_all(team, &parts, &clock, sink, argv)?
-            }
+            Work::Benchmarks(parts) => runner::run_all(team, parts, &clock, sink, argv)?,
             Work::Links(task, plan) => sweep::run(team, task, plan, &clock, sink, argv)?,
         };
-        if let RankSink::Output(output) = sink {
-            self.code = self.code.max(output.exit_code(self.job.output.allow_skips));
+        if let (RankSink::Output(output), Some(job)) = (sink, self.output_of) {
+            self.code = self.code.max(output.exit_code(job.output.allow_skips));
         }
         Ok(())
     }
@@ -147,23 +179,8 @@ impl RankState<'_> {
     }
 }
 
-/// Returns the words of this rank's command line; a worker's are in its invitation.
-fn command_line() -> Vec<OsString> {
-    #[cfg(feature = "sockets")]
-    if let Some(invitation) = crate::launch::coordinator::accepted() {
-        return invitation.argv.iter().map(Into::into).collect();
-    }
-    argv::typed()
-}
-
-/// Measures in this process. If the user's launcher has started several processes, only the first measures.
+/// Measures in this process.
 fn measure_alone(state: &mut RankState<'_>, work: &Work) -> Result<()> {
-    if state.job.role.kind.is_some() {
-        // If the launching process dies it cannot end this one.
-        let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    } else if !detection::is_first_process() {
-        return Ok(());
-    }
     let system = rustix::system::uname();
     let library = format!("{} {}", system.sysname().to_string_lossy(), system.release().to_string_lossy());
     state.measure(&Alone(Fabric { name: "sockets", library }), work)

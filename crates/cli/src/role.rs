@@ -1,5 +1,7 @@
 //! The role of this process in a job: it launches the ranks, coordinates them, or is one of them.
 
+use std::ffi::OsString;
+
 use ombx_core::{
     benchmark::Medium,
     error::{Error, Result},
@@ -10,22 +12,40 @@ use crate::{
         launches::LaunchCount,
         start::{Bind, Launcher, StartArgs},
     },
-    job::Job,
+    job::{Job, rank_job::RankJob},
     launch::{self, detection},
     rank,
 };
 
+#[cfg(feature = "mpi")]
+use crate::launch::transport;
+#[cfg(feature = "sockets")]
+use crate::{
+    commands::sockets,
+    launch::{coordinator, served},
+};
+
+/// Runs a process that another process of ombx has started for a job, and returns the exit code. Its words are not read as those of a user;
+/// `None` for other words.
+pub(crate) fn started(words: &[OsString]) -> Option<Result<u8>> {
+    Some(match words.get(1)?.to_str()? {
+        launch::RANK => RankJob::from_words(&words[2..]).and_then(rank::run),
+        #[cfg(feature = "mpi")]
+        transport::SUBCOMMAND => transport::exchange(),
+        #[cfg(feature = "sockets")]
+        coordinator::COORDINATOR => coordinator::run(),
+        #[cfg(feature = "sockets")]
+        coordinator::WORKER => coordinator::accept().and_then(|invitation| rank::run_invited(&invitation)),
+        #[cfg(feature = "sockets")]
+        served::SUBCOMMAND => sockets::run_rank(),
+        #[cfg(feature = "sockets")]
+        ombx_sockets::pipeline::SUBCOMMAND => Ok(ombx_sockets::pipeline::serve()),
+        _ => return None,
+    })
+}
+
 /// Runs a job in the role of this process and returns the exit code.
 pub(crate) fn run(job: &Job) -> Result<u8> {
-    #[cfg(feature = "sockets")]
-    if job.role.kind.is_some_and(|kind| kind.medium == Medium::Sockets)
-        && launch::coordinator::accepted().is_none()
-    {
-        return launch::coordinator::run(job);
-    }
-    if job.role.kind.is_some() {
-        return rank::run(job);
-    }
     job.check_files()?;
     let start = &job.start;
     let is_rank = is_rank(start);
@@ -50,7 +70,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             "--launches cannot repeat ranks that a launcher has started: repeat the launcher's command with -o FILE --append",
         );
     }
-    rank::run(job)
+    rank::run_under_launcher(job)
 }
 
 /// Returns whether this process is a rank, and starts none.

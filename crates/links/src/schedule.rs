@@ -1,6 +1,7 @@
 //! Schedules of pairs: rounds of disjoint pairs by the circle method, and pairs between two halves of the ranks.
 
 use ombx_core::{measure::runner::Shuffle, unit::Rank};
+use serde::{Deserialize, Serialize};
 
 /// Rounds of disjoint pairs over a number of ranks. Pairs are computed on demand, without a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +13,7 @@ pub struct Schedule {
 
 ombx_core::named! {
     /// Selection of pairs, and which of them are measured at the same time.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Mode {
         /// All pairs. The pairs of a round are measured at the same time.
         Parallel = "parallel",

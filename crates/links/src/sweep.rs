@@ -24,6 +24,7 @@ use ombx_results::{
     file::{self, Record},
     verdict::{self, Criteria, Hosts, LOOKS, MOST_ROWS, ROUND, Retest, TIMES_AGAIN, TimesBySize},
 };
+use serde::{Deserialize, Serialize};
 
 use crate::schedule::{Mode, Schedule};
 
@@ -50,7 +51,7 @@ pub fn rounds_of(schedule: &Schedule, limit: Option<u32>) -> impl ExactSizeItera
 }
 
 /// Arguments of a sweep.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Task {
     /// Benchmark of two ranks that measures one direction of one link.
     pub choice: Choice,

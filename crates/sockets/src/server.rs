@@ -44,8 +44,9 @@ pub struct RankRequest {
     pub port: u16,
     /// Number of the rank among those of its host, and their count.
     pub on_host: (u32, u32),
-    /// Command line of the rank, after the name of the program.
-    pub words: Vec<String>,
+    /// What the rank measures, in a form that the server's program reads.
+    #[serde(with = "serde_bytes")]
+    pub job: Vec<u8>,
 }
 
 impl RankRequest {

@@ -89,7 +89,7 @@ fn several_launches_are_one_result_of_medians() {
     let seeds: Vec<&str> = runs.iter().map(|run| run.run.plan["randomize"].as_str()).collect();
     assert_eq!(seeds, ["8", "9", "10"]);
     assert!(runs.iter().any(|run| rounds(run) != rounds(&runs[0])), "another order of rounds");
-    assert!(!runs[0].run.argv.iter().any(|word| word.starts_with("--role=")), "{:?}", runs[0].run.argv);
+    assert_eq!(runs[0].run.argv[1..4], ["links", "-n", "4"], "{:?}", runs[0].run.argv);
     let shown = Job::ombx("show").arg(kept.out()).run().expect(0);
     assert_eq!(shown.stdout, done.stdout);
 

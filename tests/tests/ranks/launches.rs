@@ -27,7 +27,7 @@ fn each_launch_is_a_run_in_the_file_with_its_own_case_order() {
         assert_eq!((plan["launch"].clone(), plan["launches"].as_str()), (number.to_string(), "2"));
         assert_eq!(plan["order"], (3 + number).to_string());
         assert_eq!((run.rows.len(), run.end.unwrap().0), (4, file::RunOutcome::Complete));
-        assert!(!run.run.argv.iter().any(|word| word.starts_with("--role=")), "{:?}", run.run.argv);
+        assert_eq!(run.run.argv[1], "run", "{:?}", run.run.argv);
         orders.insert(run.rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>());
     }
     assert!(orders.len() > 1, "{orders:?}");
@@ -132,6 +132,8 @@ fn a_command_that_does_not_run_ombx_is_an_error() {
     let absent = Files::default().path("x").display().to_string();
     with(&absent, 2).complains(&[&format!("{absent} is not a command that runs ombx")]);
     with("false", 6).complains(&["false ended early, with exit code 1"]);
+    with("sh -c 'echo \"ombx: no such option\" >&2; exit 2'", 2)
+        .complains(&["lacks one of them; give builds"]);
     let done = with("echo -n x", 6);
     done.complains(&["prints something other than results"]);
     done.leaves_nothing();

@@ -248,7 +248,7 @@ fn a_process_that_is_killed_is_named() {
 
 #[test]
 fn no_process_is_left_when_the_starting_process_is_killed() {
-    let done = killed("--role=").expect(6);
+    let done = killed("ombx rank ").expect(6);
     done.leaves_nothing();
     done.sentence();
     let done = killed("run sockets.pipeline");

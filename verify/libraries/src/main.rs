@@ -469,7 +469,7 @@ fn is_rank(process: u32, builds: &Path) -> bool {
     let directory = Path::new("/proc").join(process.to_string());
     let program = fs::read_link(directory.join("exe")).unwrap_or_default();
     let words = fs::read_to_string(directory.join("cmdline")).unwrap_or_default();
-    program.starts_with(builds) && words.contains("--role=")
+    program.starts_with(builds) && words.contains("\0rank\0")
 }
 
 /// Sends a signal to a process. One that has ended needs none.

@@ -68,9 +68,9 @@ impl Process {
         self.argv.get(1).is_some_and(|word| word == "worker")
     }
 
-    /// Returns whether the process is the coordinator of ranks over sockets, in a job without other benchmarks.
+    /// Returns whether the process is the coordinator of ranks over sockets.
     pub fn is_coordinator(&self) -> bool {
-        self.argv.iter().any(|word| word.starts_with("--role="))
+        self.argv.get(1).is_some_and(|word| word == "coordinator")
     }
 
     /// Returns whether the name of the executable starts with one of `names`.

@@ -14,7 +14,7 @@ use std::{
 use clap::{Arg, ArgMatches, Command, error::ErrorKind, parser::ValueSource};
 use ombx_core::error::{Error, Result};
 
-use crate::{arguments::role, output::terminal};
+use crate::output::terminal;
 
 /// Maximum length of the name of a command or option, in bytes.
 const LONGEST_NAME: usize = 64;
@@ -83,19 +83,14 @@ pub(crate) fn asks_for_all_options() -> bool {
     typed().iter().any(|word| word == "--help" || word == "help")
 }
 
-/// Returns the command line as the user typed it, for result files: without the words that the launching process added.
-pub(crate) fn as_typed(words: Vec<OsString>) -> Vec<String> {
-    let words = words.into_iter().filter(|word| !role::is_internal(word));
-    words.map(|word| word.to_string_lossy().into_owned()).collect()
+/// Returns the command line as text, for result files.
+pub(crate) fn as_typed() -> Vec<String> {
+    typed().into_iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// Rejects words that are too long to mean anything. Searching for similar names would take seconds.
 pub(crate) fn check_lengths(words: &[OsString]) -> Result<()> {
     for (word, at) in words.iter().skip(1).zip(1..).take_while(|(word, _)| *word != "--") {
-        // The launching process added these words.
-        if role::is_internal(word) {
-            continue;
-        }
         let word = word.as_encoded_bytes();
         let named = word.starts_with(b"--") || at == 1;
         let name = word.split(|byte| *byte == b'=').next().unwrap_or_default();

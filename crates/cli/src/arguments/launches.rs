@@ -12,7 +12,7 @@ use ombx_core::{
 };
 use ombx_results::estimate::USUAL_BUDGET;
 
-use crate::arguments::{role::Role, values};
+use crate::arguments::values;
 
 /// Requested precision, as a fraction of the median, if the user gives none.
 pub(crate) const PRECISION: f64 = 0.02;
@@ -41,10 +41,10 @@ pub(crate) struct LaunchesArgs {
 }
 
 impl LaunchesArgs {
-    /// Returns the launches that the user wants of a process in this role. `precision` is a fraction of the median.
-    pub(crate) fn launches(&self, precision: Option<f64>, role: &Role) -> Launches {
+    /// Returns the launches that the user wants. `precision` is a fraction of the median.
+    pub(crate) fn launches(&self, precision: Option<f64>) -> Launches {
         let count = match self.launches {
-            _ if self.quick || role.launch.is_some() => LaunchCount::Fixed(1),
+            _ if self.quick => LaunchCount::Fixed(1),
             Some(count) => LaunchCount::Fixed(count),
             None => {
                 let budget = self.budget.unwrap_or(USUAL_BUDGET);
@@ -135,14 +135,13 @@ pub(crate) struct EffortArgs {
 }
 
 impl EffortArgs {
-    /// Returns the effort for each row. `row_time` is the time of a row if this is one of several launches.
-    pub(crate) fn effort(&self, row_time: Option<Duration>) -> Effort {
-        match (self.iterations, row_time) {
-            (Some(iterations), _) => {
+    /// Returns the effort for each row.
+    pub(crate) fn effort(&self) -> Effort {
+        match self.iterations {
+            Some(iterations) => {
                 Effort::Fixed { iterations, warmup: self.warmup.unwrap_or(iterations.div_ceil(10)) }
             }
-            (None, Some(time)) => Effort::Time(time),
-            (None, None) => {
+            None => {
                 Effort::Precision { precision: self.precision.unwrap_or(PRECISION), max_time: self.max_time }
             }
         }

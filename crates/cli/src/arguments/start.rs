@@ -1,6 +1,6 @@
 //! Arguments that choose the ranks, their hosts and their launcher.
 
-use std::{env, fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 use ombx_core::{
@@ -9,10 +9,7 @@ use ombx_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{
-    role,
-    values::{self, HostList},
-};
+use crate::arguments::values::{self, HostList};
 
 #[cfg(feature = "sockets")]
 use std::net::SocketAddr;
@@ -152,12 +149,11 @@ impl LauncherCommand {
     }
 }
 
-/// Reads `--launcher`. The program is one of this host: ranks on other hosts, which read the same words, do not start it.
+/// Reads `--launcher`. The program must be one of this host.
 fn launcher(text: &str) -> Result<Launcher, String> {
     let launcher = text.parse()?;
-    let is_rank = env::args_os().any(|word| role::is_internal(&word));
     match &launcher {
-        Launcher::Command(command) if !is_rank && !search_path::has(command.program()) => Err(format!(
+        Launcher::Command(command) if !search_path::has(command.program()) => Err(format!(
             "{:?} is not in the search path: give auto, mpiexec, srun, none, or the command of another launcher",
             command.program()
         )),

@@ -40,12 +40,12 @@ use signal_hook::{
 
 use self::side::{Ended, SideCommand, Variable};
 use crate::{
-    arguments::{argv, launches, output::OutputArgs, role::Role, start::Launcher},
+    arguments::{argv, launches, output::OutputArgs, start::Launcher},
     commands::{
         compare::{GateArgs, Printing, conclude},
         run::{self, RunArgs},
     },
-    job::{self, selection},
+    job::{self, rank_job::LaunchSettings, selection},
     launch::{detection, finite_run::Interruption, preflight, supervision},
     output::target::ResultTarget,
 };
@@ -158,14 +158,15 @@ pub(crate) fn ab(
                 stderr_line!("ombx: launch {number} of {}", commands[side]);
             }
             // All launches of both sides take the batches of the first.
-            let role = Role {
+            let settings = LaunchSettings {
                 launch: Some(launch),
                 row_time,
                 batches: batches.clone(),
                 rest: rests[side].clone(),
-                ..Role::default()
+                core_to_core_ns: None,
             };
-            let own = [OsString::from("run"), OsString::from("--format=jsonl"), role.argument()];
+            let settings = format!("--launch-settings={}", settings.word());
+            let own = ["run", "--format=jsonl", &settings].map(OsString::from);
             let words: Vec<OsString> = own.into_iter().chain(words.iter().cloned()).collect();
             let place = Turn { of: name.clone(), number, is_open: fixed.is_none() };
             match commands[side].launch(&words, &place, files[side].as_mut(), &signals)? {

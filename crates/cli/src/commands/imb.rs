@@ -46,7 +46,7 @@ pub(crate) fn imb(
         let names: Vec<&str> = programs::all().map(|program| program.name).collect();
         return terminal::print(argv::install_links(directory, &names)?);
     }
-    let prints = args.role.kind.is_none() && detection::is_first_process();
+    let prints = detection::is_first_process();
     let print = |text: String| if prints { terminal::print(text) } else { Ok(0) };
     let Some(name) = args.name.clone() else {
         return print(if args.help { help(parser, None) } else { listed_programs() });
@@ -103,8 +103,7 @@ pub(crate) fn prepare(
     }
     let sizes = plan::sizes(&args, program)?;
     plan::reject_repetition(&entries, args.npmin.unwrap_or(RANKS).min(ranks_or_default))?;
-    // The process that starts ranks makes the checks of this host.
-    if args.role.kind.is_none() && started.is_none() {
+    if started.is_none() {
         preflight::check(&args.start, ranks_or_default, Medium::Mpi)?;
     }
     let left_out = args.aggregate_mode;
@@ -138,10 +137,7 @@ pub(crate) fn prepare(
         } else {
             ImbHeader::Title
         },
-        calling: args
-            .name
-            .map(|name| calling(program, &name, argv::as_typed(argv::typed())))
-            .unwrap_or_default(),
+        calling: args.name.map(|name| calling(program, &name, argv::as_typed())).unwrap_or_default(),
         sizes: (args.msglen.is_none() && args.msgsize.is_empty())
             .then(|| [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0))),
         types: [args.types.data_type, args.types.red_data_type],
@@ -153,7 +149,7 @@ pub(crate) fn prepare(
     let output = OutputArgs { imb: Some(shown), ..OutputArgs::from_format(Format::Imb, args.file) };
     let read = [("the file of -msglen", args.msglen), ("the file of -input", args.input)];
     let read_from = read.into_iter().filter_map(|(what, path)| Some((what, path?))).collect();
-    let job = Job::one_launch(args.start, output, args.role, parts, ranks, ranks_or_default)?;
+    let job = Job::one_launch(args.start, output, parts, ranks, ranks_or_default)?;
     Ok((Job { read_from, ..job }, notes))
 }
 

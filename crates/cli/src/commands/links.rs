@@ -29,11 +29,10 @@ use crate::{
     arguments::{
         launches::{self, EffortArgs, Goal, LaunchCount, Launches, Sizes},
         output::{Format, NAGIOS, OutputArgs, some_of},
-        role::Role,
         start::StartArgs,
         values,
     },
-    job::{self, Extent, Job, Work},
+    job::{self, Extent, Job, Work, rank_job::LaunchSettings},
     launch::{detection, finite_run, hosts::slots},
     result_file,
 };
@@ -120,9 +119,6 @@ pub(crate) struct LinksArgs {
     /// topology.conf, or `slurm` to ask `scontrol show topology`
     #[arg(long, value_name = "FILE", help_heading = "Verdict")]
     pub(crate) groups: Option<PathBuf>,
-    /// Groups of hosts that the launching process has read
-    #[arg(long, hide = true, requires = "role", value_parser = HostGroups::of_line)]
-    pub(crate) grouping: Option<HostGroups>,
     /// JUnit report to write beside what is printed; a slow part is a failure
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     junit: Option<PathBuf>,
@@ -146,9 +142,6 @@ pub(crate) struct LinksArgs {
     pub(crate) effort: EffortArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// What another process of ombx tells this one
-    #[arg(long, hide = true, default_value_t)]
-    pub(crate) role: Role,
 }
 
 /// Benchmark that measures links, and the value of its parameter `transport`.
@@ -203,7 +196,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     }
     args.output.shown.refuse("ombx links")?;
     // The interesting links are those between hosts: by default there is one rank on each.
-    let ranks = match args.start.ranks.or(args.role.ranks) {
+    let ranks = match args.start.ranks {
         Some(ranks) => ranks,
         None if detection::launcher().is_some() => 2,
         None => slots(&args.start)?.max(2),
@@ -211,7 +204,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     if ranks < 2 {
         return Err(Error::usage(format!("-n {ranks} is too small: links need at least two ranks")));
     }
-    if args.follow && args.role.kind.is_none() && detection::launcher().is_some() {
+    if args.follow && detection::launcher().is_some() {
         return Err(Error::usage(
             "--follow needs ranks that ombx starts itself: leave it out, or start ombx without a launcher",
         ));
@@ -260,18 +253,15 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let plan = Plan {
         sizes: Some(args.sizes.clone()),
         chosen,
-        effort: args.effort.effort(None),
+        effort: args.effort.effort(),
         least_time: args.min_time.unwrap_or_default(),
         batch: args.effort.batch,
         verify: if args.no_verify { Verify::Off } else { Verify::Sampled },
-        launch: args.role.launch,
         ..Plan::default()
     };
     check_combinations(choice, &plan)?;
     #[cfg(feature = "mpi")]
-    if args.role.kind.is_none() {
-        accelerator::check(&plan, detection::launcher().is_some() || preflight::all_here(&args.start))?;
-    }
+    accelerator::check(&plan, detection::launcher().is_some() || preflight::all_here(&args.start))?;
     let reference = reference(&args)?;
     let groups = groups(&args)?;
     // A demand on each link needs a second measurement of more than the slowest few.
@@ -279,24 +269,22 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let retest = if demands && args.retest > 0 { args.retest.max(JUDGED_AGAIN) } else { args.retest };
     let criteria = Criteria { expectations: args.expect, reference, fail_on: args.fail_on, groups };
     let launches = Launches {
-        count: LaunchCount::Fixed(if args.role.launch.is_some() { 1 } else { args.launches }),
+        count: LaunchCount::Fixed(args.launches),
         goal: Goal::USUAL,
         seed: args.randomize.unwrap_or_else(launches::random_seed),
     };
-    // Several launches are several random partitions of the pairs into rounds.
-    let seed = args.role.launch.map(|launch| launch.order).or(args.randomize);
-    let task = Task { choice, mode, rounds: args.rounds, seed, retest, warm_up, criteria };
+    let task = Task { choice, mode, rounds: args.rounds, seed: args.randomize, retest, warm_up, criteria };
     let extent = Extent { ranks, rows, time: job::rows_time_limit(&plan, steps), left_out: 0 };
     let reference = args.reference.map(|path| ("the reference that is read", path));
     let groups = args.groups.filter(|path| *path != Path::new(SLURM));
     let groups = groups.map(|path| ("the file of groups that is read", path));
     let read_from = reference.into_iter().chain(groups).collect();
-    let LinksArgs { start, output, role, junit, .. } = args;
+    let LinksArgs { start, output, junit, .. } = args;
     let output = OutputArgs { follow: args.follow, junit, ..output.settled()? };
     Ok(Job {
         start,
         output,
-        role,
+        settings: LaunchSettings::default(),
         work: Work::Links(task, Box::new(plan)),
         extent,
         launches,
@@ -336,11 +324,11 @@ fn check_expectations(args: &LinksArgs) -> Result<()> {
     Ok(())
 }
 
-/// Reads the groups of hosts where a job begins. Other processes of the job get them on their command line.
+/// Reads the groups of hosts: in the launching process, or in rank 0 of the user's launcher.
 fn groups(args: &LinksArgs) -> Result<HostGroups> {
     let wrong = |why: String| Error::usage(format!("--groups: {why}"));
-    let read = args.groups.as_ref().filter(|_| args.role.kind.is_none() && detection::is_first_process());
-    let Some(path) = read else { return Ok(args.grouping.clone().unwrap_or_default()) };
+    let read = args.groups.as_ref().filter(|_| detection::is_first_process());
+    let Some(path) = read else { return Ok(HostGroups::default()) };
     let name = shown_name(path);
     let text = match name.as_str() {
         SLURM => topology().map_err(wrong)?,
@@ -367,7 +355,7 @@ fn topology() -> std::result::Result<String, String> {
 /// Reads the reference where results are written: in the launching process, or in rank 0 of the user's launcher.
 fn reference(args: &LinksArgs) -> Result<Option<Arc<Reference>>> {
     let Some(path) = &args.reference else { return Ok(None) };
-    if args.role.kind.is_some() || !detection::is_first_process() {
+    if !detection::is_first_process() {
         return Ok(None);
     }
     let file = result_file::read(path).map_err(|e| Error::usage(format!("--reference: {e}")))?;

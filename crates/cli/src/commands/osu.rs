@@ -41,7 +41,7 @@ pub(crate) fn osu(
         return terminal::print(if args.help { help(parser, None)? } else { list_of_names(registry) });
     };
     let program = Program::find(registry, &name)?;
-    let prints = args.role.kind.is_none() && detection::is_first_process();
+    let prints = detection::is_first_process();
     if args.help || args.version {
         let text = if args.help {
             help(parser, Some(&program))?
@@ -78,7 +78,7 @@ pub(crate) fn prepare(
     let rooted = args.root_rank.map_or(0, |root| root.first().0.saturating_add(1));
     let wanted = program.choice.bench.ranks.layout.ranks_wanted(args.num_pairs).max(rooted);
     let ranks = args.start.ranks.unwrap_or(wanted);
-    if args.role.kind.is_none() && detection::launcher().is_none() {
+    if detection::launcher().is_none() {
         // Mistakes are reported before notes.
         preflight::check(&args.start, ranks, program.choice.bench.ranks.medium)?;
     }
@@ -92,7 +92,7 @@ pub(crate) fn prepare(
     let graphs = graphs(&args, program)?;
     let output = OutputArgs { osu: Some(columns), graphs, ..OutputArgs::from_format(Format::Osu, args.file) };
     let known = args.start.ranks;
-    Ok((Job::one_launch(args.start, output, args.role, parts, known, ranks)?, notes))
+    Ok((Job::one_launch(args.start, output, parts, known, ranks)?, notes))
 }
 
 /// Returns the figures that `-G` asks for. None of their files may be the result file.

@@ -29,14 +29,13 @@ use ombx_results::{file::Record, percentiles::Percentiles};
 use crate::{
     arguments::{
         argv,
-        launches::{EffortArgs, LaunchesArgs, Sizes},
+        launches::{EffortArgs, Launches, LaunchesArgs, Sizes},
         output::OutputArgs,
         parameters::{self, unsupported},
-        role::Role,
         start::{ConnectArgs, StartArgs},
         values,
     },
-    job::{self, Extent, Job, Work, lookup, selection},
+    job::{self, Extent, Job, Work, lookup, rank_job::LaunchSettings, selection},
     launch::{detection, mpiexec},
     output::renderers,
     result_file, suite,
@@ -72,7 +71,7 @@ pub(crate) fn prepare(
     let choices = selection::benchmarks(registry, &args.patterns);
     let mut choices = choices.map_err(|e| after_list(registry, matches, &args.patterns, e))?;
     if is_connected {
-        choices = selection::over_sockets(choices, args.role.kind.is_none())?;
+        choices = selection::over_sockets(choices)?;
     }
     let plan = plan(&args, chosen, &choices)?;
     check_window(&choices, &plan)?;
@@ -122,7 +121,7 @@ pub(crate) fn after_list(
 fn check_effects(matches: &ArgMatches, args: &RunArgs) -> Result<()> {
     let typed = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
     let LaunchesArgs { launches, quick, .. } = args.launches;
-    if args.role.kind.is_some() || args.role.launch.is_some() {
+    if args.launch_settings.is_some() {
         return Ok(());
     }
     let launched = detection::launcher().is_some();
@@ -164,27 +163,31 @@ pub(crate) fn job(
     for Part { choices, plan } in &parts {
         choices.iter().try_for_each(|choice| check_combinations(*choice, plan))?;
     }
-    let extent = Extent { left_out, ..job::extent(&args.start, &args.role, &parts, ranks)? };
-    let launches = args.launches.launches(args.effort.precision, &args.role);
-    if args.launches.seed.is_some() && args.role.launch.is_none() && launches.is_one() {
+    let extent = Extent { left_out, ..job::extent(&args.start, &parts, ranks)? };
+    let launches = match args.launch_settings {
+        Some(_) => Launches::ONE,
+        None => args.launches.launches(args.effort.precision),
+    };
+    if args.launches.seed.is_some() && launches.is_one() {
         return Err(Error::usage(
             "--seed chooses the order of several launches: leave it out for one launch",
         ));
     }
-    let RunArgs { start, role, against, .. } = args;
-    if let Some(path) = against.as_ref().filter(|path| role.kind.is_none() && !path.exists()) {
+    let RunArgs { start, launch_settings, against, .. } = args;
+    if let Some(path) = against.as_ref().filter(|path| !path.exists()) {
         return Err(Error::usage(format!(
             "--against {}: there is no such file or directory of earlier results",
             path.display()
         )));
     }
-    if against.is_some() && role.kind.is_none() && launches.is_one() {
+    if against.is_some() && launches.is_one() {
         return Err(Error::usage(
             "--against needs several launches, between which runs differ: leave out --quick or --launches 1",
         ));
     }
     let (work, read_from) = (Work::Benchmarks(parts), read_from.into_iter().collect());
-    Ok(Job { start, output, role, work, extent, launches, read_from, against })
+    let settings = launch_settings.unwrap_or_default();
+    Ok(Job { start, output, settings, work, extent, launches, read_from, against })
 }
 
 #[derive(Debug, Args)]
@@ -245,9 +248,9 @@ pub(crate) struct RunArgs {
     pub(crate) effort: EffortArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// What another process of ombx tells this one
-    #[arg(long, hide = true, default_value_t)]
-    pub(crate) role: Role,
+    /// What `ombx ab` gives to each launch
+    #[arg(long, hide = true, value_name = "WORD", value_parser = LaunchSettings::parse)]
+    pub(crate) launch_settings: Option<LaunchSettings>,
 }
 
 /// Name of the option.
@@ -406,18 +409,15 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         chosen,
         effort: match args.duration {
             Some(time) => Effort::Time(time),
-            None => args.effort.effort(args.role.row_time),
+            None => args.effort.effort(),
         },
         least_time: args.duration.unwrap_or_default(),
         interval: args.interval,
         counters: args.counters.then_some(kernel_meter),
         least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
         batch: args.effort.batch,
-        known_batches: args.role.batches.clone(),
         under: args.under.clone(),
         verify: if args.no_verify { Verify::Off } else { args.verify },
-        launch: args.role.launch,
-        core_to_core_ns: args.role.core_to_core_ns,
         ..Plan::default()
     })
 }

@@ -1,14 +1,13 @@
 //! `ombx sockets serve`: runs ranks on this host for `ombx run --connect` on another one.
 
-use std::{
-    collections::BTreeSet, ffi::OsString, io::Read, net::IpAddr, path::PathBuf, process, time::Duration,
-};
+use std::{net::IpAddr, path::PathBuf, process, time::Duration};
 
-use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use clap::{Args, ValueEnum};
 use ombx_core::{
-    benchmark::{Medium, Registry},
+    benchmark::{Choice, Medium},
     codec,
     error::{Error, Result},
+    measure::{runner::Part, session::check_combinations},
     system::environment::hostname,
     unit::{self, counted},
 };
@@ -21,16 +20,10 @@ use ombx_sockets::{
 };
 
 use crate::{
-    arguments::{
-        argv,
-        parameters::{self, HOSTS},
-        start::PORT,
-        values,
-    },
-    commands::run::{self, RunArgs},
-    job::selection,
+    arguments::{parameters::HOSTS, start::PORT, values},
+    job::{Work, rank_job::RankJob},
     launch::{
-        coordinator::Invitation,
+        coordinator::{self, Invitation},
         served::{self, ServedRank, TOKEN},
     },
     output::terminal,
@@ -128,12 +121,10 @@ fn greeting(args: &SocketsArgs, port: u16, how: &str) -> String {
 
 /// Returns the process of a rank and its invitation. The rank joins the session of the client that asks, nobody else's.
 fn start_rank(request: &RankRequest, client: IpAddr) -> Result<(process::Command, Vec<u8>)> {
-    let registry = Registry::load()?;
-    check_rank(&registry, &super::parser(&registry), &request.words)?;
-    let RankRequest { session, port, on_host, words } = request.clone();
-    let argv = ["ombx".to_owned()].into_iter().chain(words).collect();
-    let invitation = Invitation { token: session, port, addresses: vec![client], rank: 1, on_host, argv };
-    let mut worker = command(None, "worker", &[])?;
+    let RankRequest { session, port, on_host, ref job } = *request;
+    let job = read_job(job)?;
+    let invitation = Invitation { token: session, port, addresses: vec![client], rank: 1, on_host, job };
+    let mut worker = command(None, coordinator::WORKER, &[])?;
     // Whoever started this server is not the client.
     worker.env_remove("SSH_CONNECTION");
     Ok((worker, codec::encode(&invitation)))
@@ -154,43 +145,16 @@ fn log(event: ServerEvent) {
     }
 }
 
-/// Options of `ombx run` that a rank needs, by their identifiers, beside parameters. None of them names a file or a program.
-const OPTIONS: [&str; 16] = [
-    "role",
-    "launches",
-    "quick",
-    "budget",
-    "seed",
-    "precision",
-    "max_time",
-    "iterations",
-    "warmup",
-    "duration",
-    "batch",
-    "sizes",
-    "verify",
-    "no_verify",
-    "percentiles",
-    "timeout",
-];
-/// Maximum length of what the process reads from standard input.
-const LONGEST: u64 = 1 << 22;
 /// Exit code of a rank whose server is gone, as ssh has it.
 const LOST: u8 = 255;
 
 /// Lets the server run the rank of standard input, and returns the exit code of the rank.
-pub(super) fn run_rank(registry: &Registry, parser: &Command) -> Result<u8> {
-    let mut bytes = Vec::new();
-    let read = std::io::stdin().take(LONGEST).read_to_end(&mut bytes);
-    let ServedRank { server, token, client, invitation } =
-        read.ok().and_then(|_| codec::decode(&bytes)).ok_or_else(|| {
-            Error::usage(
-                "the standard input is no rank of a server: use ombx run --connect, which asks for one",
-            )
-        })?;
-    let Invitation { token: session, port, on_host, argv, .. } = invitation;
-    let words = words(registry, parser, argv)?;
-    let request = RankRequest { session, port, on_host, words };
+pub(crate) fn run_rank() -> Result<u8> {
+    let ServedRank { server, token, client, invitation } = coordinator::from_stdin().ok_or_else(|| {
+        Error::usage("the standard input is no rank of a server: use ombx run --connect, which asks for one")
+    })?;
+    let Invitation { token: session, port, on_host, job, .. } = invitation;
+    let request = RankRequest { session, port, on_host, job: codec::encode(&job) };
     let print = |line: &str| stderr_line!("{}", plain(line));
     match server::run_rank(&server.addresses()?, &token, client, &request, print)? {
         RankEnd::Code(code) => Ok(code),
@@ -198,150 +162,105 @@ pub(super) fn run_rank(registry: &Registry, parser: &Command) -> Result<u8> {
     }
 }
 
-/// Returns the words of a command line that a rank on a server needs, after the name of the program.
-fn words(registry: &Registry, parser: &Command, argv: Vec<String>) -> Result<Vec<String>> {
-    let (command, matches, args) = parsed(parser, argv.into_iter().map(OsString::from).collect())?;
-    let choices = selection::over_sockets(selection::benchmarks(registry, &args.patterns)?, false)?;
-    let (allowed, mut words) = (allowed(registry), vec!["run".to_owned()]);
-    words.extend(choices.iter().map(|choice| choice.bench.name.to_owned()));
-    for (arg, given) in argv::given_options(&command, &matches) {
-        if allowed.contains(arg.get_id().as_str()) {
-            words.extend(given.iter().map(|word| word.to_string_lossy().into_owned()));
-        }
-    }
-    Ok(words)
-}
-
-/// Checks the words of a client on the server's host: they run registered benchmarks over sockets, with options that name no file, no
-/// host and no program.
+/// Reads the job of a client on the server's host. It measures registered benchmarks over sockets, with values that are those of their
+/// parameters, and names no file, no host and no program.
 ///
 /// # Errors
-/// Usage error: it names the first word that is refused, or the mistake.
-fn check_rank(registry: &Registry, parser: &Command, words: &[String]) -> Result<()> {
-    let typed: Vec<OsString> =
-        ["ombx"].into_iter().chain(words.iter().map(String::as_str)).map(Into::into).collect();
-    argv::check_lengths(&typed)?;
-    // Reading the words would read the files that they name.
-    if let Some(file) = words.iter().find(|word| word.starts_with('@') || word.contains("=@")) {
-        return Err(Error::usage(format!("a server reads no file of a client: leave out {file:?}")));
+/// Usage error: it names what is refused.
+fn read_job(bytes: &[u8]) -> Result<RankJob> {
+    let job: RankJob =
+        codec::decode(bytes).ok_or_else(|| Error::usage("a server runs only ranks of ombx run"))?;
+    let Work::Benchmarks(parts) = &job.work else {
+        return Err(Error::usage("a server runs only ranks of ombx run"));
+    };
+    if job.kind.medium != Medium::Sockets || parts.is_empty() {
+        return Err(Error::usage("a server runs only ranks over sockets"));
     }
-    let (command, matches, args) = parsed(parser, typed)?;
-    let allowed = allowed(registry);
-    if let Some((arg, _)) =
-        argv::given_options(&command, &matches).find(|(arg, _)| !allowed.contains(arg.get_id().as_str()))
-    {
-        return Err(Error::usage(format!(
-            "a server takes no option --{}",
-            arg.get_long().unwrap_or_default()
-        )));
-    }
-    let by_sockets =
-        |name: &String| registry.get(name).is_ok_and(|choice| choice.bench.ranks.medium == Medium::Sockets);
-    if let Some(other) = args.patterns.iter().find(|name| !by_sockets(name)) {
-        return Err(Error::usage(format!("a server runs no {other:?}, only benchmarks over sockets")));
-    }
-    if args.role.kind.is_none_or(|kind| kind.medium != Medium::Sockets) {
-        return Err(Error::usage("a server runs only ranks"));
-    }
-    run::prepare(registry, parser, &matches, args, parameters::chosen(registry, &matches)?).map(drop)
-}
-
-/// Returns the command `ombx run` and what the words give it.
-fn parsed(parser: &Command, words: Vec<OsString>) -> Result<(Command, ArgMatches, RunArgs)> {
-    let mistake = |e: clap::Error| Error::usage(argv::mistake_sentence(&e));
-    let mut matches = parser.clone().try_get_matches_from(words).map_err(mistake)?;
-    let run = parser.find_subcommand("run").cloned();
-    match (run, matches.remove_subcommand()) {
-        (Some(run), Some((name, matches))) if name == "run" => {
-            let args = RunArgs::from_arg_matches(&matches).map_err(mistake)?;
-            Ok((run, matches, args))
+    for Part { choices, plan } in parts {
+        let by_sockets = |choice: &&Choice| choice.bench.ranks.medium == Medium::Sockets;
+        if let Some(other) = choices.iter().find(|choice| !by_sockets(choice)) {
+            let name = other.bench.name;
+            return Err(Error::usage(format!("a server runs no {name:?}, only benchmarks over sockets")));
         }
-        _ => Err(Error::usage("a server runs only ranks of ombx run")),
+        if !plan.under.is_empty() {
+            return Err(Error::usage("a server runs no loads"));
+        }
+        for name in plan.chosen.names() {
+            let parameter = choices.iter().find_map(|choice| choice.bench.parameter(name));
+            let parameter = parameter.filter(|parameter| parameter.name != HOSTS);
+            let parameter =
+                parameter.ok_or_else(|| Error::usage(format!("a server takes no option --{name}")))?;
+            plan.chosen.texts(parameter).iter().try_for_each(|text| parameter.read(text).map(drop))?;
+        }
+        for size in plan.sizes.iter().flatten() {
+            unit::parse_sizes(&size.0.to_string())?;
+        }
+        choices.iter().try_for_each(|choice| check_combinations(*choice, plan))?;
     }
-}
-
-/// Returns the identifiers of the options that a rank over sockets may have.
-fn allowed(registry: &Registry) -> BTreeSet<String> {
-    let over_sockets = registry.all().iter().filter(|bench| bench.ranks.medium == Medium::Sockets);
-    let mut allowed: BTreeSet<String> = OPTIONS.map(str::to_owned).into();
-    for bench in over_sockets {
-        let names = bench.parameters().map(|parameter| parameter.name).filter(|name| *name != HOSTS);
-        allowed.extend(names.flat_map(|name| [name.to_owned(), format!("no-{name}")]));
-    }
-    allowed
+    Ok(job)
 }
 
 #[cfg(test)]
 mod rank_tests {
-    use ombx_core::{benchmark::Threading, measure::plan::Launch};
+    use ombx_core::{
+        benchmark::{Registry, Threading},
+        measure::plan::{Launch, Plan},
+        unit::Bytes,
+    };
 
     use super::*;
-    use crate::{arguments::role::Role, commands, job::RankKind};
+    use crate::job::{RankKind, rank_job::LaunchSettings};
 
-    /// Returns the argument of a rank over a medium.
-    fn role(medium: Medium) -> String {
-        let kind = Some(RankKind { medium, threading: Threading::Single });
-        let launch = Some(Launch { number: 2, of: 5, order: 42 });
-        Role { kind, launch, ..Role::default() }.argument().into_string().unwrap()
-    }
-
-    fn rank_line(line: &str) -> Result<String> {
+    /// Returns a job of these benchmarks over sockets.
+    fn job(benches: &[&str], chosen: &[(&'static str, &str)]) -> RankJob {
         let registry = Registry::load().unwrap();
-        let parser = commands::parser(&registry);
-        let words = words(&registry, &parser, line.split(' ').map(str::to_owned).collect())?;
-        check_rank(&registry, &parser, &words).map(|()| words.join(" "))
+        let choices = benches.iter().map(|name| registry.get(name).unwrap()).collect();
+        let mut plan = Plan { sizes: Some(vec![Bytes(8), Bytes(64 << 10)]), ..Plan::default() };
+        chosen.iter().for_each(|(name, value)| plan.chosen.set(name, [*value]));
+        let launch = Some(Launch { number: 2, of: 5, order: 42 });
+        RankJob {
+            kind: RankKind { medium: Medium::Sockets, threading: Threading::Single },
+            argv: Vec::new(),
+            work: Work::Benchmarks(vec![Part { choices, plan }]),
+            settings: LaunchSettings { launch, ..LaunchSettings::default() },
+            time: Duration::from_secs(1),
+            timeout: None,
+            binds: true,
+        }
     }
 
     #[test]
-    fn a_rank_gets_what_it_measures_and_no_files_or_programs() {
-        let role = role(Medium::Sockets);
-        let line = format!(
-            "ombx run {role} sockets.bw sockets.latency --connect n02 --token-file t -o r.jsonl --format csv --sizes 8,64K \
-             --transport tcp,udp --socket-buffer 4M --no-verify -v"
-        );
-        let sent = rank_line(&line).unwrap();
-        for part in [
-            "run sockets.bw sockets.latency ",
-            "--sizes=8,64K",
-            "--transport=tcp --transport=udp",
-            "--no-verify",
-            &role,
-        ] {
-            assert!(sent.contains(part), "{part}: {sent}");
-        }
-        assert!(!["connect", "token", "jsonl", "csv"].iter().any(|word| sent.contains(word)), "{sent}");
-        let sent = rank_line(&format!("ombx run {role} sockets.* --connect n02")).unwrap();
-        assert!(sent.contains("sockets.link") && !sent.contains("pipeline") && !sent.contains('*'), "{sent}");
+    fn a_server_reads_the_job_that_was_sent() {
+        let sent = job(&["sockets.bw", "sockets.latency"], &[("transport", "udp"), ("socket-buffer", "4M")]);
+        let read = read_job(&codec::encode(&sent)).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{sent:?}"));
     }
 
     #[test]
     fn a_server_refuses_what_is_no_rank_over_sockets() {
-        let registry = Registry::load().unwrap();
-        let parser = commands::parser(&registry);
-        for (line, why) in [
-            ("list", "only ranks of ombx run"),
-            ("run --help", ""),
-            ("run sockets.bw", "only ranks"),
-            ("run SOCKETS sockets.pipeline", "runs no \"sockets.pipeline\""),
-            ("run SOCKETS sockets.*", "runs no"),
-            ("run SOCKETS ./suite.toml", "runs no"),
-            ("run SOCKETS suite:smoke", "runs no"),
-            ("run SOCKETS", ""),
-            ("run SOCKETS sockets.bw -o /tmp/x", "no option --output"),
-            ("run SOCKETS sockets.bw --ssh /tmp/x", "no option --ssh"),
-            ("run SOCKETS sockets.bw --launcher-arg=-oProxyCommand=x", "no option --launcher-arg"),
-            ("run SOCKETS sockets.bw --hostfile /etc/passwd", "no option --hostfile"),
-            ("run SOCKETS sockets.bw --connect n01", "no option --connect"),
-            ("run SOCKETS sockets.bw --sink file:/tmp/x", "no option --sink"),
-            ("run SOCKETS sockets.bw --openmetrics /tmp/x", "no option --openmetrics"),
-            ("run MPI sockets.bw", "only ranks"),
-            ("run SOCKETS sockets.bw --sizes x", ""),
-            ("run SOCKETS sockets.bw --rate 5", ""),
+        let usual = || job(&["sockets.bw"], &[]);
+        let of_mpi = RankKind { medium: Medium::Mpi, threading: Threading::Single };
+        let changed = |change: fn(&mut Plan)| {
+            let mut job = usual();
+            if let Work::Benchmarks(parts) = &mut job.work {
+                change(&mut parts[0].plan);
+            }
+            job
+        };
+        for (job, why) in [
+            (RankJob { kind: of_mpi, ..usual() }, "only ranks over sockets"),
+            (RankJob { work: Work::Benchmarks(Vec::new()), ..usual() }, "only ranks over sockets"),
+            (job(&["sockets.pipeline"], &[]), "runs no \"sockets.pipeline\""),
+            (job(&["sockets.bw"], &[("sink", "file:/tmp/x")]), "no option --sink"),
+            (job(&["sockets.bw"], &[("hosts", "n01")]), "no option --hosts"),
+            (job(&["sockets.bw"], &[("rate", "5")]), "no option --rate"),
+            (job(&["sockets.bw"], &[("transport", "x")]), ""),
+            (changed(|plan| plan.under = vec!["sockets.bw".parse().unwrap()]), "no loads"),
+            (changed(|plan| plan.sizes = Some(vec![Bytes(u64::MAX)])), ""),
         ] {
-            let typed = line.replace("SOCKETS", &role(Medium::Sockets)).replace("MPI", &role(Medium::Mpi));
-            let words: Vec<String> = typed.split(' ').map(str::to_owned).collect();
-            let error = check_rank(&registry, &parser, &words).expect_err(line).to_string();
-            assert!(error.contains(why) && !error.contains('\n'), "{line}: {error}");
+            let error = read_job(&codec::encode(&job)).expect_err(why).to_string();
+            assert!(error.contains(why) && !error.contains('\n'), "{why}: {error}");
         }
+        assert!(read_job(b"run sockets.bw").is_err());
     }
 }

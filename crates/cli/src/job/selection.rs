@@ -85,7 +85,7 @@ fn reduced(number: usize, Part { choices, plan }: Part, kept: &[(usize, usize)])
 ///
 /// # Errors
 /// Usage error: a benchmark is over MPI, or none is left.
-pub(crate) fn over_sockets(choices: Vec<Choice>, notice: bool) -> Result<Vec<Choice>> {
+pub(crate) fn over_sockets(choices: Vec<Choice>) -> Result<Vec<Choice>> {
     let over = |medium| choices.iter().filter(move |choice| choice.bench.ranks.medium == medium);
     if let Some(mpi) = over(Medium::Mpi).next() {
         return Err(Error::usage(format!(
@@ -101,9 +101,7 @@ pub(crate) fn over_sockets(choices: Vec<Choice>, notice: bool) -> Result<Vec<Cho
                 "{name} starts its own processes by ssh: leave out --connect, or give another benchmark over sockets"
             )));
         }
-        if notice {
-            stderr_line!("ombx: {name} is left out: it starts its own processes by ssh, without --connect");
-        }
+        stderr_line!("ombx: {name} is left out: it starts its own processes by ssh, without --connect");
     }
     Ok(left)
 }

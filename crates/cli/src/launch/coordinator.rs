@@ -4,23 +4,19 @@
 use std::{
     collections::BTreeMap,
     env,
-    ffi::OsString,
     io::{self, Read},
     iter::repeat_n,
     net::{IpAddr, SocketAddr},
     os::unix::process::ExitStatusExt,
-    process::{ExitStatus, Stdio},
-    sync::{
-        OnceLock,
-        mpsc::{self, Receiver, RecvTimeoutError},
-    },
+    process::{Command, ExitStatus, Stdio},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
     time::Duration,
 };
 
 use ombx_core::{
     codec,
     error::{Error, Kind, Result},
-    system::{clock::Since, environment::hostname, remote_shell::RemoteShell},
+    system::{clock::Since, environment::hostname, file::file_in_memory, remote_shell::RemoteShell},
     unit::Rank,
 };
 use ombx_sockets::{
@@ -30,17 +26,21 @@ use ombx_sockets::{
     socket::{self, address_towards},
 };
 use rustix::process::{Signal, set_parent_process_death_signal};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     arguments::{argv, start::StartArgs},
-    job::Job,
+    job::{Job, rank_job::RankJob},
     launch::{
         hosts::{Host, hosts},
-        served::Serving,
+        served::{Reserved, Serving},
     },
     output::relay::Message,
 };
+
+/// Name of the hidden command of the coordinator, and of a rank that it starts.
+pub(crate) const COORDINATOR: &str = "coordinator";
+pub(crate) const WORKER: &str = "worker";
 
 /// Time in which all ranks must connect, and how much more there is for each of them: ranks of one host start one after the other.
 const CONNECT: Duration = Duration::from_secs(30);
@@ -64,40 +64,65 @@ struct Failure {
     why: Option<String>,
 }
 
-/// Starts the ranks of a job and returns the exit code when all have ended.
-pub(crate) fn run(job: &Job) -> Result<u8> {
-    // If the launching process dies it cannot end this one.
-    let _ = set_parent_process_death_signal(Some(Signal::TERM));
-    let serving = job.start.connect.connect.as_ref().map(Serving::from_stdin).transpose()?;
+/// What a coordinator gets from the launching process.
+#[derive(Serialize, Deserialize)]
+struct Coordination {
+    placements: Vec<Placement>,
+    /// Arguments of the remote shell.
+    shell_arguments: Vec<String>,
+    /// Server that runs the ranks of other hosts, in place of a remote shell.
+    serving: Option<Serving>,
+    job: RankJob,
+}
+
+/// Returns the command of a coordinator on this host.
+pub(super) fn command(job: &Job, of_ranks: RankJob, reserved: Option<&Reserved>) -> Result<Command> {
+    let serving = reserved.map(Reserved::serving);
     let placements = match &serving {
         Some(serving) => serving.placements(),
-        None => of_ranks(&job.start, job.extent.ranks)?,
+        None => self::of_ranks(&job.start, job.extent.ranks)?,
     };
+    let shell_arguments = job.start.launcher_arg.clone();
+    let coordination = Coordination { placements, shell_arguments, serving, job: of_ranks };
+    let input = file_in_memory(&codec::encode(&coordination));
+    let input = input.map_err(|e| Error::fabric(format!("cannot start the coordinator: {e}")))?;
+    let mut command = Command::new(argv::executable()?);
+    command.arg(COORDINATOR).stdin(Stdio::from(input));
+    Ok(command)
+}
+
+/// Starts the ranks of a job and returns the exit code when all have ended.
+pub(crate) fn run() -> Result<u8> {
+    // If the launching process dies it cannot end this one.
+    let _ = set_parent_process_death_signal(Some(Signal::TERM));
+    let Coordination { placements, shell_arguments, serving, job } = from_stdin().ok_or_else(|| {
+        Error::usage("the standard input of ombx coordinator is not a job: use ombx run, which starts it")
+    })?;
     let here = placements.iter().all(|placement| placement.host.is_none());
     let token = Token::random()?;
     let listener = listen(token, if here { Reach::ThisHost } else { Reach::Everywhere })?;
     let port = listener.port();
-    let argv: Vec<String> = argv::typed().iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (send, events) = mpsc::channel();
     let to_session = send.clone();
     let on_event = Box::new(move |event| drop(to_session.send(Event::Session(event))));
-    let coordinator = Coordinator::start(listener, job.extent.ranks, on_event)?;
+    let coordinator = Coordinator::start(listener, placements.len() as u32, on_event)?;
     let exited = move |rank, exit: process::MemberEnd| drop(send.send(Event::Exit(rank as u32, exit.status)));
     let ranks = ProcessGroup::watch_exits(exited);
     let exits = vec![None; placements.len()];
     let over_ssh = serving.is_none();
     let mut session =
         Session { coordinator: &coordinator, placements: &placements, over_ssh, ranks, events, exits };
+    let shell = RemoteShell::ssh(None, &shell_arguments);
     for (placement, rank) in placements.iter().zip(0..) {
         let addresses = match &placement.host {
             None => vec![[127, 0, 0, 1].into()],
             Some(host) => address_towards(host).into_iter().collect(),
         };
-        let (on_host, argv) = (placement.on_host, argv.clone());
-        let invitation = Invitation { token, port, addresses, rank, on_host, argv };
+        let (on_host, job) = (placement.on_host, job.clone());
+        let invitation = Invitation { token, port, addresses, rank, on_host, job };
         let started = match serving.as_ref().filter(|_| placement.host.is_some()) {
-            Some(serving) => serving.start(&invitation),
-            None => start(job, placement, &invitation),
+            Some(serving) => serving.start(invitation),
+            None => start(&shell, placement, &invitation),
         };
         if let Err(error) = started.and_then(|rank| session.ranks.add(rank)) {
             session.end(Failure { code: Kind::Fabric.exit_code(), why: None });
@@ -111,10 +136,9 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
 }
 
 /// Starts one rank and sends its invitation.
-fn start(job: &Job, placement: &Placement, invitation: &Invitation) -> Result<Started> {
-    let shell = RemoteShell::ssh(None, &job.start.launcher_arg);
-    let remote = placement.host.as_deref().map(|host| (&shell, host));
-    let mut command = process::command(remote, "worker", &[])?;
+fn start(shell: &RemoteShell, placement: &Placement, invitation: &Invitation) -> Result<Started> {
+    let remote = placement.host.as_deref().map(|host| (shell, host));
+    let mut command = process::command(remote, WORKER, &[])?;
     command.stdout(if invitation.rank == 0 { Stdio::inherit() } else { Stdio::null() });
     Started::with_input(command, format!("rank {}", invitation.rank), &codec::encode(invitation))
 }
@@ -219,9 +243,16 @@ impl Session<'_> {
 }
 
 /// Maximum length in bytes.
-const LONGEST: u64 = 1 << 22;
+const LONGEST: u64 = 1 << 24;
 
-/// Rank of a process in a session, and the command line that it runs.
+/// Returns the message that another process of this build has written to the standard input of this one; `None` if there is none.
+pub(crate) fn from_stdin<M: DeserializeOwned>() -> Option<M> {
+    let mut bytes = Vec::new();
+    let read = io::stdin().take(LONGEST).read_to_end(&mut bytes);
+    read.ok().and_then(|_| codec::decode(&bytes))
+}
+
+/// Rank of a process in a session, and its job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Invitation {
     pub(crate) token: Token,
@@ -231,10 +262,8 @@ pub(crate) struct Invitation {
     pub(crate) rank: u32,
     /// Number of this rank among those of its host, and their count.
     pub(crate) on_host: (u32, u32),
-    pub(crate) argv: Vec<String>,
+    pub(crate) job: RankJob,
 }
-
-static INVITATION: OnceLock<Invitation> = OnceLock::new();
 
 impl Invitation {
     /// Returns the possible addresses of the coordinator: its own list, and the origin of this process's ssh session.
@@ -247,28 +276,20 @@ impl Invitation {
     }
 }
 
-/// Reads the invitation of this process from standard input and returns its command line.
-pub(crate) fn accept() -> Result<Vec<OsString>> {
-    let mut bytes = Vec::new();
-    let read = std::io::stdin().take(LONGEST).read_to_end(&mut bytes);
-    let invitation: Invitation = read.ok().and_then(|_| codec::decode(&bytes)).ok_or_else(|| {
+/// Reads the invitation of this process from standard input.
+pub(crate) fn accept() -> Result<Invitation> {
+    from_stdin().ok_or_else(|| {
         Error::usage(
             "the standard input of ombx worker is not an invitation: use ombx run, which starts workers",
         )
-    })?;
-    Ok(INVITATION.get_or_init(|| invitation).argv.iter().map(OsString::from).collect())
-}
-
-/// Returns the invitation of this process if it is a worker.
-pub(crate) fn accepted() -> Option<&'static Invitation> {
-    INVITATION.get()
+    })
 }
 
 /// Maximum number of ranks. The coordinator has a thread and a connection for each.
 const MOST_RANKS: u32 = 4096;
 
 /// Place of one rank.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Placement {
     /// Host, or `None` for this one.
     pub(crate) host: Option<String>,
@@ -299,29 +320,4 @@ pub(crate) fn of_ranks(start: &StartArgs, ranks: u32) -> Result<Vec<Placement>> 
         Placement { host: (!here).then(|| name.clone()), on_host: (*before - 1, count) }
     });
     Ok(placements.collect())
-}
-
-#[cfg(test)]
-mod invitation_tests {
-    use super::*;
-
-    #[test]
-    fn an_invitation_is_read_as_it_was_written() {
-        let token = Token::random().unwrap();
-        let invitation = Invitation {
-            token,
-            port: 7,
-            addresses: vec!["127.0.0.1".parse().unwrap(), "fe80::1".parse().unwrap()],
-            rank: 3,
-            on_host: (1, 2),
-            argv: vec!["ombx".into(), "run".into(), "a b\n\"'".into()],
-        };
-        let read: Invitation = codec::decode(&codec::encode(&invitation)).unwrap();
-        assert!(token.is(read.token.bytes()));
-        assert_eq!((read.port, read.rank, read.on_host), (7, 3, (1, 2)));
-        assert_eq!((read.addresses, read.argv), (invitation.addresses, invitation.argv));
-        for bytes in [&b""[..], b"{}", b"no invitation"] {
-            assert!(codec::decode::<Invitation>(bytes).is_none());
-        }
-    }
 }

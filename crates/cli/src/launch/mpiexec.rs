@@ -31,10 +31,7 @@ use super::{
     finite_run::{VERSION_LIMIT, Version},
     hosts::{Host, hosts, ranks_by_host},
 };
-use crate::arguments::{
-    argv,
-    start::{Bind, Launcher, LauncherCommand, StartArgs},
-};
+use crate::arguments::start::{Bind, Launcher, LauncherCommand, StartArgs};
 
 /// Variable in every process of a job on every host. The processes that a job leaves behind are found by it.
 const JOB_VARIABLE: &str = "OMBX_JOB";
@@ -336,8 +333,7 @@ fn keep_domains(command: &mut Command) {
 fn forward(command: &mut Command) {
     let kept = kept_variables().into_keys().filter(|name| !name.starts_with("OMPI_MCA_"));
     let job = env::var_os(JOB_VARIABLE).map(|_| JOB_VARIABLE.to_owned());
-    let threads = argv::threads().map(|_| argv::THREADS.to_owned());
-    for name in kept.chain(job).chain(threads) {
+    for name in kept.chain(job) {
         command.arg("-x").arg(name);
     }
 }

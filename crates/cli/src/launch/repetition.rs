@@ -18,11 +18,8 @@ use ombx_results::{
 };
 
 use crate::{
-    arguments::{
-        launches::{Goal, LaunchCount, Launches},
-        role::Role,
-    },
-    job::{Job, Work},
+    arguments::launches::{Goal, LaunchCount, Launches},
+    job::{Job, Work, rank_job::LaunchSettings},
     launch::job_state::{Phase, Timeline},
     output::progress::Progress,
 };
@@ -99,8 +96,8 @@ impl Repetition {
         (self.done + 1, expected.max(self.done + 1))
     }
 
-    /// Begins a launch, and adds it to the role of its ranks.
-    pub(super) fn begin(&mut self, role: &mut Role) {
+    /// Begins a launch, and adds what it takes from those before it.
+    pub(super) fn begin(&mut self, settings: &mut LaunchSettings) {
         self.started = Since::now();
         if self.launches.is_one() {
             return;
@@ -110,9 +107,10 @@ impl Repetition {
             LaunchCount::Fixed(count) => count,
             LaunchCount::Until { .. } => MOST_LAUNCHES,
         };
-        role.launch = Some(Launch { number, of, order: self.launches.seed.wrapping_add(u64::from(number)) });
-        role.row_time = self.most.map(|_| self.row_time);
-        role.batches = self.batches.clone();
+        settings.launch =
+            Some(Launch { number, of, order: self.launches.seed.wrapping_add(u64::from(number)) });
+        settings.row_time = self.most.map(|_| self.row_time);
+        settings.batches = self.batches.clone();
     }
 
     /// Returns what is left of the user's limit for the whole job, or `limit` without one.
@@ -224,8 +222,7 @@ fn pause(took: Duration, sampled: Duration) -> Duration {
 /// Benchmarks in a row that end their ranks, and end the command with that; cases in a row of one benchmark, of which no further case is
 /// tried then.
 const MOST_IN_A_ROW: usize = 3;
-/// Maximum number of cases that end their ranks, and of rows that are left out because they are precise. Their list is an argument of
-/// every rank.
+/// Maximum number of cases that end their ranks, and of rows that are left out because they are precise. Every rank gets their list.
 const MOST_CRASHED: usize = 1500;
 const MOST_PRECISE: usize = 750;
 
@@ -310,7 +307,7 @@ impl Restarts {
             fails_fast: job.start.fail_fast,
             benches: job.work.choices().into_iter().map(|choice| choice.bench).collect(),
             ranks: job.extent.ranks,
-            rest: job.role.rest.clone(),
+            rest: job.settings.rest.clone(),
             ..Restarts::default()
         }
     }

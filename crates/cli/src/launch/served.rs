@@ -1,16 +1,12 @@
 //! A job whose rank 1 is run by a server on another host (`ombx sockets serve`). The launching process reserves the server for the
 //! whole run. The coordinator of each launch asks it for a rank through a process of its own, as it does through ssh.
 
-use std::{
-    env,
-    io::Read,
-    process::{Command, Stdio},
-};
+use std::{env, io::Read, process::Stdio};
 
 use ombx_core::{
     codec,
     error::{Error, Result},
-    system::{environment::hostname, file::file_in_memory},
+    system::environment::hostname,
 };
 use ombx_sockets::{
     Token,
@@ -64,6 +60,7 @@ pub(crate) fn token(option: Option<&std::path::Path>) -> Result<Option<Token>> {
 
 /// A server that is reserved for this run.
 pub(super) struct Reserved {
+    server: Server,
     token: Token,
     reservation: Reservation,
 }
@@ -80,27 +77,25 @@ pub(super) fn reserve(start: &StartArgs) -> Result<Option<Reserved>> {
         ))
     })?;
     let reservation = Reservation::connect(&server.addresses()?, &token)?;
-    Ok(Some(Reserved { token, reservation }))
+    Ok(Some(Reserved { server: server.clone(), token, reservation }))
 }
 
 impl Reserved {
-    /// Passes the reservation on to the coordinator of a launch, on its standard input.
-    pub(super) fn pass_to(&self, coordinator: &mut Command) -> Result<()> {
-        let pass = Pass {
+    /// Returns the server as the coordinator of a launch knows it.
+    pub(super) fn serving(&self) -> Serving {
+        Serving {
+            server: self.server.clone(),
             token: self.token,
             client: self.reservation.client,
             here: self.reservation.host == hostname(),
-        };
-        let file = file_in_memory(&codec::encode(&pass));
-        let file = file.map_err(|e| Error::fabric(format!("cannot start the coordinator: {e}")))?;
-        coordinator.stdin(Stdio::from(file));
-        Ok(())
+        }
     }
 }
 
-/// What the launching process passes on to the coordinator of a launch.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-struct Pass {
+/// The server as the coordinator of a launch knows it.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Serving {
+    server: Server,
     token: Token,
     /// Number of this run as a client of the server.
     client: u64,
@@ -108,36 +103,22 @@ struct Pass {
     here: bool,
 }
 
-/// The server as the coordinator of a launch knows it.
-pub(super) struct Serving {
-    server: Server,
-    pass: Pass,
-}
-
 impl Serving {
-    /// Reads what [`Reserved::pass_to`] has written.
-    pub(super) fn from_stdin(server: &Server) -> Result<Serving> {
-        let mut bytes = Vec::new();
-        let _ = std::io::stdin().take(LONGEST).read_to_end(&mut bytes);
-        let pass = codec::decode(&bytes)
-            .ok_or_else(|| Error::fabric("the coordinator got no reservation of a server"))?;
-        Ok(Serving { server: server.clone(), pass })
-    }
-
     /// Returns the places of both ranks. Two ranks of one host have cores of their own.
     pub(super) fn placements(&self) -> Vec<Placement> {
-        let count = if self.pass.here { 2 } else { 1 };
+        let count = if self.here { 2 } else { 1 };
         let rank = |host, number| Placement { host, on_host: (number, count) };
         vec![rank(None, 0), rank(Some(self.server.host.clone()), count - 1)]
     }
 
-    /// Lets the server run a rank.
-    pub(super) fn start(&self, invitation: &Invitation) -> Result<Started> {
+    /// Lets the server run a rank, which needs no command line: rank 0 writes the results.
+    pub(super) fn start(&self, mut invitation: Invitation) -> Result<Started> {
+        invitation.job.argv.clear();
         let mut command = process::command(None, SUBCOMMAND, &[])?;
         command.stdout(Stdio::null());
-        let Pass { token, client, .. } = self.pass;
-        let rank = ServedRank { server: self.server.clone(), token, client, invitation: invitation.clone() };
-        Started::with_input(command, format!("rank {}", invitation.rank), &codec::encode(&rank))
+        let name = format!("rank {}", invitation.rank);
+        let Serving { server, token, client, .. } = self.clone();
+        Started::with_input(command, name, &codec::encode(&ServedRank { server, token, client, invitation }))
     }
 }
 

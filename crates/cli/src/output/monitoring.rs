@@ -10,7 +10,7 @@ use ombx_results::render::monitoring::{Figure, Status, line};
 use serde_json::json;
 
 use super::terminal;
-use crate::{arguments::role, launch::detection};
+use crate::launch::detection;
 
 /// Values of `--format`.
 const FORMAT: &str = "nagios";
@@ -21,18 +21,17 @@ const SERVICES: [&str; 3] = ["check", "doctor", "links"];
 /// Whether the line was printed.
 static PRINTED: AtomicBool = AtomicBool::new(false);
 
-/// Returns the command of a command line that asks for the line; `None` in processes that a job has started.
+/// Returns the command of a command line that asks for the line; `None` for others.
 pub(crate) fn service(words: &[OsString]) -> Option<&'static str> {
     let service = SERVICES.into_iter().find(|service| words.get(1).is_some_and(|word| word == service))?;
     is_asked(words, FORMAT).then_some(service)
 }
 
-/// Returns whether a command line asks for a format, and is not that of a process that a job has started.
+/// Returns whether a command line asks for a format.
 fn is_asked(words: &[OsString], format: &str) -> bool {
     let own = || words.iter().take_while(|word| *word != "--");
-    let given = own().zip(own().skip(1)).any(|(option, value)| option == "--format" && value == format)
-        || own().any(|word| word.to_str() == Some(&format!("--format={format}")));
-    given && !own().any(|word| role::is_internal(word))
+    own().zip(own().skip(1)).any(|(option, value)| option == "--format" && value == format)
+        || own().any(|word| word.to_str() == Some(&format!("--format={format}")))
 }
 
 /// Returns an error as one JSON object for a command line that asks for JSON; `None` for others.
@@ -88,12 +87,7 @@ mod tests {
         let of = |line: &str| service(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert_eq!(of("ombx links -n 2 --format nagios"), Some("links"));
         assert_eq!(of("ombx doctor --format=nagios"), Some("doctor"));
-        for other in [
-            "ombx links --format json",
-            "ombx run nagios --format",
-            "ombx run x --format nagios",
-            "ombx links --role=00 --format nagios",
-        ] {
+        for other in ["ombx links --format json", "ombx run nagios --format", "ombx run x --format nagios"] {
             assert_eq!(of(other), None, "{other}");
         }
         let error = Error::usage("no");

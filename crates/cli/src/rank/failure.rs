@@ -19,9 +19,9 @@ struct Benchmarks {
 
 static BENCHMARKS: Mutex<Option<Benchmarks>> = Mutex::new(None);
 
-/// Remembers what ranks of the user's launcher measure. Those of the launching process are started again by it.
+/// Remembers what ranks of the user's launcher measure. The launching process starts ranks of its own again.
 pub(super) fn plan(job: &Job) {
-    let (None, Work::Benchmarks(parts), Ok(mut kept)) = (job.role.kind, &job.work, BENCHMARKS.lock()) else {
+    let (Work::Benchmarks(parts), Ok(mut kept)) = (&job.work, BENCHMARKS.lock()) else {
         return;
     };
     let names = selection::in_order(parts).into_iter().map(|(part, at)| parts[part].choices[at].bench.name);

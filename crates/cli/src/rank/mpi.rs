@@ -56,7 +56,7 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
         _ => Err(error),
     })?;
     // The launching process knows the ranks by the numbers of the launcher.
-    let measured = run(team, state.pipe.as_mut())
+    let measured = meet(team, state.pipe.as_mut())
         .and_then(|()| ombx_mpi::grants(work.chosen_threading()))
         .and_then(|()| accelerator::open(work, team))
         .and_then(|()| match work.numbering() {
@@ -133,14 +133,20 @@ fn another(what: &str) -> Error {
 
 /// Fails on a rank that differs from rank 0: the caller must end the job then, because the others wait. Rank 0 sends process ID and host of
 /// each rank to the launching process. All ranks must call it.
-pub(super) fn run(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
-    let (words, threads) = (hash_of(&argv::typed()[1..]), hash_of(&argv::threads()));
-    let library = hash_of(&ombx_mpi::library_version());
-    let same = [(words, "command line"), (threads, argv::THREADS), (library, "version of the MPI library")]
-        .map(|(mine, what)| team.broadcast_value(mine).map(|first| (first != mine).then_some(what)));
-    let [words, threads, library] = same;
-    let other = words?.or(threads?).or(library?);
-    other.map_or(Ok(()), |what| Err(another(what)))?;
+fn meet(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
+    // Each rank of the user's launcher has read words and variables itself.
+    let read = launching_process.is_none().then(|| (argv::as_typed().split_off(1), argv::threads()));
+    let library = ombx_mpi::library_version();
+    let (words, threads) = read.unzip();
+    let (first_words, first_threads, first_library) =
+        team.broadcast_message((words.clone(), threads.clone(), library.clone()))?;
+    let same = [
+        ("command line", words == first_words),
+        (argv::THREADS, threads == first_threads),
+        ("version of the MPI library", library == first_library),
+    ];
+    let other = same.into_iter().find(|(_, is_same)| !is_same);
+    other.map_or(Ok(()), |(what, _)| Err(another(what)))?;
     let pid = u64::from(getpid().as_raw_nonzero().get().unsigned_abs());
     let ranks = team.gather(&codec::encode(&RankProcess { pid, host: hostname() }))?;
     if let Some((pipe, ranks)) = launching_process.zip(ranks) {

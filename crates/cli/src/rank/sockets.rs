@@ -30,10 +30,10 @@ use serde::{Deserialize, Serialize};
 
 use super::failure;
 use crate::{
-    arguments::start::{Bind, StartArgs},
+    arguments::start::StartArgs,
     job::Work,
     launch::{
-        coordinator::{self, CONNECTION_REJECTED, Invitation},
+        coordinator::{CONNECTION_REJECTED, Invitation},
         core_to_core::cores,
         detection,
     },
@@ -50,20 +50,21 @@ pub(super) fn check(start: &StartArgs) -> Result<()> {
     place(start).map(|_| ())
 }
 
-/// Joins the session and measures.
-pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<()> {
-    let start = &state.job.start;
-    if let Some(invitation) = coordinator::accepted() {
-        let Invitation { token, rank, on_host, .. } = invitation;
-        let cpus = if start.bind == Bind::None { Cpus::default() } else { bind(*on_host) };
-        let on_end = |code: u8, _: &str| process::exit(code.into());
-        let (limit, addresses) = (join_timeout(on_host.1), invitation.coordinator());
-        let team = SocketTeam::join_within(limit, &addresses, *token, *rank, on_end)
-            .map_err(|e| e.within(format!("rank {rank} on {}", hostname())))?;
-        team.set_cpus(cpus);
-        measure_on(&team, state, work);
-        return Ok(());
-    }
+/// Joins the session of the coordinator and measures.
+pub(super) fn measure_invited(state: &mut RankState<'_>, work: &Work, invitation: &Invitation) -> Result<()> {
+    let Invitation { token, rank, on_host, job, .. } = invitation;
+    let cpus = if job.binds { bind(*on_host) } else { Cpus::default() };
+    let on_end = |code: u8, _: &str| process::exit(code.into());
+    let (limit, addresses) = (join_timeout(on_host.1), invitation.coordinator());
+    let team = SocketTeam::join_within(limit, &addresses, *token, *rank, on_end)
+        .map_err(|e| e.within(format!("rank {rank} on {}", hostname())))?;
+    team.set_cpus(cpus);
+    measure_on(&team, state, work);
+    Ok(())
+}
+
+/// Joins the session of the other ranks of the user's launcher and measures.
+pub(super) fn measure(state: &mut RankState<'_>, work: &Work, start: &StartArgs) -> Result<()> {
     // Errors of the first rank are printed where they end the process.
     let (team, others) = join(start).inspect_err(|error| {
         if !detection::is_first_process() {

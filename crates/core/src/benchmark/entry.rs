@@ -2,12 +2,12 @@
 
 use std::{collections::HashSet, fmt, panic::Location, ptr};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{
     benchmark::{
         Case, Depth, Initialization, Layout, MEMORY_LIMIT, Method, Metric, PairCount, Parameter,
-        ParameterList, ParameterValue, RankMatrix, Threading, Threads,
+        ParameterList, ParameterValue, RankMatrix, Threading, Threads, parameter::registered_name,
     },
     error::{Error, Result},
     measure::{plan::Plan, session::Session},
@@ -150,6 +150,39 @@ pub struct Choice {
     pub bench: &'static Benchmark,
     /// Values that the name selects.
     pub preset: Preset,
+}
+
+/// A choice as other processes of the same build get it.
+#[derive(Serialize, Deserialize)]
+struct NamedChoice {
+    bench: String,
+    preset: Vec<(String, String)>,
+}
+
+impl Serialize for Choice {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        let preset = self.preset.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        NamedChoice { bench: self.bench.name.to_owned(), preset: preset.collect() }.serialize(to)
+    }
+}
+
+/// The benchmark and the parameters must be registered.
+impl<'d> Deserialize<'d> for Choice {
+    fn deserialize<D: Deserializer<'d>>(from: D) -> std::result::Result<Choice, D::Error> {
+        let NamedChoice { bench: name, preset } = NamedChoice::deserialize(from)?;
+        let found = inventory::iter::<Benchmark>.into_iter().find(|bench| bench.name == name);
+        let bench = found.ok_or_else(|| de::Error::custom(format!("this build has no benchmark {name}")))?;
+        if preset.is_empty() {
+            return Ok(Choice { bench, preset: &[] });
+        }
+        let value = |(name, value): (String, String)| {
+            let value: &'static str = value.leak();
+            registered_name(&name).map(|name| (name, value)).map_err(de::Error::custom)
+        };
+        let preset = preset.into_iter().map(value).collect::<std::result::Result<Vec<_>, D::Error>>()?;
+        // A process reads the choices of one job.
+        Ok(Choice { bench, preset: preset.leak() })
+    }
 }
 
 impl Benchmark {

@@ -3,9 +3,16 @@
 //! A parameter is declared once, beside the code that uses it, and listed in the entries of the benchmarks that have it. The command
 //! line, suites, plans, cases, keys of rows, result files, help and completion read the declaration.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::{Arc, LazyLock},
+};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{
+    benchmark::Benchmark,
     error::{Error, Result},
     unit::Bytes,
 };
@@ -375,6 +382,34 @@ macro_rules! parameter {
 /// Values that a user chose, by the names of their parameters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Chosen(BTreeMap<&'static str, Vec<Text>>);
+
+impl Serialize for Chosen {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        to.collect_map(
+            self.0.iter().map(|(name, values)| (name, Vec::from_iter(values.iter().map(|text| &**text)))),
+        )
+    }
+}
+
+/// Names must be those of parameters of this build.
+impl<'d> Deserialize<'d> for Chosen {
+    fn deserialize<D: Deserializer<'d>>(from: D) -> std::result::Result<Chosen, D::Error> {
+        let mut chosen = Chosen::default();
+        for (name, values) in BTreeMap::<String, Vec<String>>::deserialize(from)? {
+            chosen.set(registered_name(&name).map_err(de::Error::custom)?, values);
+        }
+        Ok(chosen)
+    }
+}
+
+/// Returns the name of a registered parameter.
+pub(super) fn registered_name(name: &str) -> std::result::Result<&'static str, String> {
+    static NAMES: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
+        let all = inventory::iter::<Benchmark>.into_iter();
+        all.flat_map(|bench| bench.parameters().map(|parameter| parameter.name)).collect()
+    });
+    NAMES.get(name).copied().ok_or_else(|| format!("no benchmark has a parameter {name}"))
+}
 
 impl Chosen {
     /// Sets the values of the parameter of this name. Without values, those that it has stay.

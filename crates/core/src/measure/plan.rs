@@ -13,12 +13,12 @@ use crate::{
     benchmark::{Chosen, Depth, PairCount, Parameter, ParameterValue},
     error::{Error, Result},
     measure::runner::Shuffle,
-    system::performance::OpenMeter,
+    system::performance::{self, OpenMeter},
     unit::Bytes,
 };
 
 /// Which rows are measured, and when a row has enough samples.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Plan {
     /// Message sizes; the benchmark's default if `None`.
     pub sizes: Option<Vec<Bytes>>,
@@ -47,6 +47,7 @@ pub struct Plan {
     /// Time after which the figure of a row that is still measured goes to the sink, again and again; never if `None`.
     pub interval: Option<Duration>,
     /// Opens the counters of the thread that measures, which rows then show per operation; nothing is counted if `None`.
+    #[serde(with = "performance::of_kernel")]
     pub counters: Option<OpenMeter>,
     /// Number of this launch, if there are several.
     pub launch: Option<Launch>,
@@ -77,7 +78,7 @@ impl Plan {
 
 crate::named! {
     /// How many iterations are verified, each with a fresh pattern and outside the timed region.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
     pub enum Verify {
         /// None.
         Off = "off",
@@ -104,7 +105,7 @@ impl Verify {
 }
 
 /// When a row ends.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Effort {
     /// When half the interval is at most `precision` times the median, and at the latest after `max_time`.
     Precision {
@@ -255,7 +256,7 @@ const NOTHING: &str = "nothing";
 const USUAL_BYTES: Bytes = Bytes(4096);
 
 /// Load on the ranks that are not measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Under {
     /// None: they sleep.
     Nothing,
@@ -264,7 +265,7 @@ pub enum Under {
 }
 
 /// A benchmark that is repeated as load.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Congestor {
     /// Name of the benchmark.
     pub bench: String,

@@ -31,7 +31,7 @@ use crate::{
 pub const CONTINUES: &str = "continues";
 
 /// Benchmarks that run under one plan.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Part {
     /// Selected benchmarks, in order.
     pub choices: Vec<Choice>,

@@ -35,6 +35,21 @@ pub fn kernel_meter() -> Box<dyn Meter> {
     Box::new(KernelMeter::new())
 }
 
+/// The counters of a plan as whether there are any: a process cannot send a function, and those of the kernel are the only ones.
+pub(crate) mod of_kernel {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{OpenMeter, kernel_meter};
+
+    pub(crate) fn serialize<S: Serializer>(open: &Option<OpenMeter>, to: S) -> Result<S::Ok, S::Error> {
+        open.is_some().serialize(to)
+    }
+
+    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Option<OpenMeter>, D::Error> {
+        Ok(bool::deserialize(from)?.then_some(kernel_meter))
+    }
+}
+
 /// Returns the events by the name of their figure. Context switches are read from `/proc`, because only the superuser may count in the
 /// kernel.
 fn events() -> [(&'static str, Event); 7] {

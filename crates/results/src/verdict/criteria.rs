@@ -13,6 +13,7 @@ use ombx_core::{
     result::Measurement,
     unit::{Bytes, counted},
 };
+use serde::{Deserialize, Serialize};
 
 /// Ratio to the slowest run of the reference from which a link is slower than it was. Launches of the same build on a
 /// healthy machine differ by less.
@@ -23,7 +24,7 @@ const NAMED: usize = 4;
 pub(super) const EXPECT: &str = "expect";
 
 /// What ends `ombx links` with a code other than 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum FailOn {
     /// Something slow, and the lack of a verdict.
     #[default]
@@ -33,11 +34,12 @@ pub enum FailOn {
 }
 
 /// What the user says about the links of a run: demands, and groups of hosts.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Criteria {
     /// Expectations in absolute figures.
     pub expectations: Vec<Expectation>,
     /// Earlier result. Only the process that writes the results has it.
+    #[serde(skip)]
     pub reference: Option<Arc<Reference>>,
     /// What ends the command with a code other than 0.
     pub fail_on: FailOn,
@@ -63,7 +65,7 @@ impl Criteria {
 }
 
 /// Figure of a link that an expectation limits.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 enum Limit {
     /// Maximum median time at the smallest size, in nanoseconds.
     Latency(f64),
@@ -72,7 +74,7 @@ enum Limit {
 }
 
 /// Expectation of every link, such as `latency<2us` or `bw>11GB/s`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expectation {
     text: String,
     limit: Limit,

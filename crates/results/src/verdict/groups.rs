@@ -12,19 +12,20 @@ use ombx_core::{
     result::Run,
     system::{host_name::check_host, node_set},
 };
+use serde::{Deserialize, Serialize};
 
 /// Option of a run that holds its groups.
 const GROUPS: &str = "groups";
 
 /// Groups of hosts, on one level or several.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostGroups {
     /// Levels, the lowest first. The groups of a level have no host in common.
     levels: Vec<Vec<Group>>,
 }
 
 /// One group.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// What the group is, such as `switch`.
     pub noun: String,

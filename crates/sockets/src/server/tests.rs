@@ -26,11 +26,14 @@ fn server(limits: Limits) -> Running {
     let listener = Listener::tcp([127, 0, 0, 1].into(), &SocketOptions::default(), token).unwrap();
     let address = ([127, 0, 0, 1], listener.port()).into();
     let start = |request: &RankRequest, _: IpAddr| {
-        let script = match request.words[0].as_str() {
-            "lines" => "read line; echo \"$line\" >&2; echo two >&2; exit 3",
-            "killed" => "kill -9 $$",
-            "long" => "exec sleep 1000",
-            other => return Err(Error::usage(format!("{other} is no benchmark"))),
+        let script = match &request.job[..] {
+            b"lines" => "read line; echo \"$line\" >&2; echo two >&2; exit 3",
+            b"killed" => "kill -9 $$",
+            b"long" => "exec sleep 1000",
+            other => {
+                let name = String::from_utf8_lossy(other);
+                return Err(Error::usage(format!("{name} is no benchmark")));
+            }
         };
         let mut command = Command::new("sh");
         command.args(["-c", script]);
@@ -47,12 +50,8 @@ impl Running {
     }
 
     fn run(&self, client: u64, word: &str) -> Result<(RankEnd, String)> {
-        let request = RankRequest {
-            session: Token::random().unwrap(),
-            port: 7,
-            on_host: (0, 1),
-            words: vec![word.to_owned()],
-        };
+        let request =
+            RankRequest { session: Token::random().unwrap(), port: 7, on_host: (0, 1), job: word.into() };
         let lines = std::cell::RefCell::new(String::new());
         let end = run_rank(&[self.address], &self.token, client, &request, |line| {
             lines.borrow_mut().push_str(line);
@@ -122,12 +121,8 @@ fn a_rank_ends_when_its_client_is_gone() {
         channel
     };
     let channel = ask();
-    let request = RankRequest {
-        session: Token::random().unwrap(),
-        port: 7,
-        on_host: (0, 1),
-        words: vec!["long".to_owned()],
-    };
+    let request =
+        RankRequest { session: Token::random().unwrap(), port: 7, on_host: (0, 1), job: b"long".into() };
     channel.writer.write(&Message::Run(request)).unwrap();
     channel.writer.close();
     drop(channel);
@@ -151,11 +146,11 @@ fn hosts_are_printable_and_ranks_possible() {
         assert_eq!(Hello::decode(bytes), None, "{bytes:?}");
     }
     let session = Token::random().unwrap();
-    let request = RankRequest { session, port: 7, on_host: (1, 2), words: vec!["run".into()] };
+    let request = RankRequest { session, port: 7, on_host: (1, 2), job: b"run".into() };
     let sent = codec::encode(&Message::Run(request.clone()));
     let Some(Message::Run(decoded)) = codec::decode(&sent) else { panic!() };
     assert!(decoded.session.is(session.bytes()) && decoded.is_possible());
-    assert_eq!((decoded.port, decoded.words), (7, request.words.clone()));
+    assert_eq!((decoded.port, decoded.job), (7, request.job.clone()));
     for on_host in [(2, 2), (0, 3), (0, 0)] {
         assert!(!RankRequest { on_host, ..request.clone() }.is_possible());
     }

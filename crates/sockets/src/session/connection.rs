@@ -217,7 +217,7 @@ impl Hello {
 
 /// Returns the build of ombx, which must be the same on all ranks of a session.
 pub(crate) fn version() -> String {
-    format!("ombx {} sockets 6", env!("CARGO_PKG_VERSION"))
+    format!("ombx {} sockets 7", env!("CARGO_PKG_VERSION"))
 }
 
 /// Message between a rank and its coordinator, or between two ranks.

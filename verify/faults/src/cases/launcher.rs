@@ -123,7 +123,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     );
     for (what, bytes, words, says) in [
         ("two builds of ombx", "another build", "", "another build"),
-        ("two command lines", "", "--no-verify", "another command line"),
+        ("two jobs", "", "--no-verify", "install the same build on every host"),
         (
             "two builds of ombx, of which one has a mistake,",
             "another build",

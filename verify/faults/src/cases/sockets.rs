@@ -56,7 +56,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
     cases.push(harmed("SIGINT", 130, |job| job.signal(Signal::INT)).says(&["interrupted"]));
     cases.push(harmed("SIGTERM", 143, |job| job.signal(Signal::TERM)).says(&["interrupted"]));
     for (whose, to) in
-        [("the measured connection", "worker"), ("a rank's connection to its coordinator", "--role=")]
+        [("the measured connection", "worker"), ("a rank's connection to its coordinator", "coordinator")]
     {
         for (what, harm) in [
             ("cut", Fault::Cut),

@@ -125,6 +125,10 @@ impl SideCommand {
             {
                 Ok(Ended::Complete(code, records))
             }
+            Some(Exit::Usage) if records.is_empty() => Err(Error::usage(format!(
+                "{self} refuses the options of a launch, as it says above: it is another version of ombx that lacks one of them; give \
+                 builds that have the same options"
+            ))),
             _ => Err(Error::fabric(format!("a launch of {self} ended early, with exit code {code}"))),
         }
     }

@@ -16,7 +16,6 @@ use ombx_results::render::{ImbGroups, ImbMode};
 use crate::{
     arguments::{
         output::{FileArgs, some_of},
-        role::Role,
         start::StartArgs,
         values,
     },
@@ -135,9 +134,6 @@ pub(crate) struct ImbArgs {
     /// Create a link to ombx for each program of IMB that ombx has in a directory
     #[arg(long, value_name = "DIR", conflicts_with = "name", help_heading = "Output")]
     pub(crate) install_links: Option<PathBuf>,
-    /// What another process of ombx tells this one
-    #[arg(long, hide = true, default_value_t)]
-    pub(crate) role: Role,
 }
 
 /// IMB's `-mem_alloc_type`: the memory in ombx, through the driver of an interface.

@@ -12,7 +12,6 @@ use ombx_core::{
 
 use crate::arguments::{
     output::{FileArgs, GraphForm, some_of},
-    role::Role,
     start::StartArgs,
     values,
 };
@@ -137,9 +136,6 @@ pub(crate) struct OsuArgs {
     /// Create a link to ombx for each OSU program of this build in a directory
     #[arg(long, value_name = "DIR", conflicts_with = "name", help_heading = "Output")]
     pub(crate) install_links: Option<PathBuf>,
-    /// What another process of ombx tells this one
-    #[arg(long, hide = true, default_value_t)]
-    pub(crate) role: Role,
 }
 
 impl OsuArgs {
