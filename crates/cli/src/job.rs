@@ -4,6 +4,7 @@
 pub(crate) mod accelerator;
 #[cfg(feature = "io")]
 pub(crate) mod directory;
+pub(crate) mod launches;
 pub(crate) mod lookup;
 pub(crate) mod rank_job;
 pub(crate) mod selection;
@@ -22,14 +23,16 @@ use ombx_links::sweep;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    arguments::{
-        argv,
+    arguments::argv,
+    job::{
         launches::Launches,
-        output::{Existing, OutputArgs},
-        start::{Bind, StartArgs},
+        rank_job::{LaunchSettings, RankJob},
     },
-    job::rank_job::{LaunchSettings, RankJob},
-    output::target,
+    launch::start::{Bind, Start},
+    output::{
+        destination::{Destination, Existing},
+        target,
+    },
 };
 
 #[cfg(feature = "mpi")]
@@ -37,8 +40,8 @@ use crate::launch::{detection, preflight};
 
 /// Job of `ombx run`, `ombx links` or `ombx osu`.
 pub(crate) struct Job {
-    pub(crate) start: StartArgs,
-    pub(crate) output: OutputArgs,
+    pub(crate) start: Start,
+    pub(crate) output: Destination,
     /// What the user or `ombx ab` gives to every launch.
     pub(crate) settings: LaunchSettings,
     pub(crate) work: Work,
@@ -54,15 +57,15 @@ impl Job {
     /// Returns the job of a program of another suite, which has one launch, after finding what contradicts. `known` is the number of ranks
     /// that the user or a launcher has chosen, `ranks` the one to start.
     pub(crate) fn one_launch(
-        start: StartArgs,
-        output: OutputArgs,
+        start: Start,
+        output: Destination,
         parts: Vec<Part>,
         known: Option<u32>,
         ranks: u32,
     ) -> Result<Job> {
         selection::check_ranks(known, &parts)?;
         let extent = extent(&start, &parts, ranks)?;
-        let (output, work, launches) = (output.settled()?, Work::Benchmarks(parts), Launches::ONE);
+        let (work, launches) = (Work::Benchmarks(parts), Launches::ONE);
         let (settings, read_from) = (LaunchSettings::default(), Vec::new());
         Ok(Job { start, output, settings, work, extent, launches, read_from, against: None })
     }
@@ -89,23 +92,22 @@ impl Job {
 
     /// Refuses a file that the job would use twice.
     pub(crate) fn check_files(&self) -> Result<()> {
-        let OutputArgs { file, junit, openmetrics, .. } = &self.output;
-        let written = [("-o", &file.out), ("--junit", junit), ("--openmetrics", openmetrics)];
+        let Destination { screen, file, existing, openmetrics, .. } = &self.output;
+        let written =
+            [("-o", file.as_ref()), ("--junit", screen.junit()), ("--openmetrics", openmetrics.as_ref())];
         // Rows that are added to a file of earlier runs replace none of them.
-        let is_added = file.existing() == Existing::Append;
+        let is_added = *existing == Existing::Append;
         let against = self.against.iter().filter(|_| !is_added).cloned();
         let earlier = against.map(|path| ("the earlier runs that are read", path)).collect();
         let used = [files_used(&self.start, &self.work.plans()), self.read_from.clone(), earlier].concat();
-        target::check_all(&written.map(|(option, path)| (option, path.as_ref())), &used)
+        target::check_all(&written, &used)
     }
 }
 
 /// Returns the host file, the file of the token, and the files that benchmarks read and write, with their descriptions.
-pub(crate) fn files_used(start: &StartArgs, plans: &[&Plan]) -> Vec<(&'static str, PathBuf)> {
-    let named = [
-        ("the host file that is read", &start.hostfile),
-        ("the file of the token", &start.connect.token_file),
-    ];
+pub(crate) fn files_used(start: &Start, plans: &[&Plan]) -> Vec<(&'static str, PathBuf)> {
+    let named =
+        [("the host file that is read", &start.hostfile), ("the file of the token", &start.token_file)];
     let of_start = named.into_iter().filter_map(|(what, path)| Some((what, path.clone()?)));
     of_start.chain(plans.iter().flat_map(|plan| files_of_plan(plan))).collect()
 }
@@ -139,7 +141,7 @@ pub(crate) struct Extent {
     not(feature = "mpi"),
     expect(unused_variables, reason = "only ranks of MPI have devices and files")
 )]
-pub(crate) fn extent(start: &StartArgs, parts: &[Part], ranks: u32) -> Result<Extent> {
+pub(crate) fn extent(start: &Start, parts: &[Part], ranks: u32) -> Result<Extent> {
     let mut extent = Extent { ranks, ..Extent::default() };
     for Part { choices, plan } in parts {
         let rows = selection::rows(plan, choices)?;

@@ -17,6 +17,7 @@ mod repetition;
 #[cfg(feature = "sockets")]
 pub(crate) mod served;
 mod shared_memory;
+pub(crate) mod start;
 pub(crate) mod supervision;
 #[cfg(feature = "mpi")]
 pub(crate) mod transport;
@@ -42,12 +43,15 @@ use self::{
     job_state::{Child, Ended, Phase, Timeline},
     preflight::RankHost,
     repetition::{Aftermath, Repetition, Restarts},
+    start::Launcher,
     supervision::Supervision,
 };
+#[cfg(feature = "sockets")]
+use self::served::Reserved;
 #[cfg(feature = "io")]
 use crate::job::directory::FilesOfJob;
 use crate::{
-    arguments::{argv, start::Launcher},
+    arguments::argv,
     job::{
         self, Job, RankKind, Work,
         rank_job::{LaunchSettings, RankJob},
@@ -65,14 +69,12 @@ const START_PER_RANK: Duration = Duration::from_millis(10);
 pub(crate) const NO_SOCKETS: &str =
     "this build of ombx has no sockets: build ombx-cli with the feature `sockets`";
 
-/// Name of the hidden command of a rank. Its job follows.
-pub(crate) const RANK: &str = "rank";
-
-#[cfg(feature = "sockets")]
-use self::served::Reserved;
 /// A build without sockets reserves no server.
 #[cfg(not(feature = "sockets"))]
 type Reserved = std::convert::Infallible;
+
+/// Name of the hidden command of a rank. Its job follows.
+pub(crate) const RANK: &str = "rank";
 
 /// Starts the ranks of a job, one kind after the other, as many times as the job says. Returns the worst exit code.
 pub(crate) fn run(job: &Job) -> Result<u8> {
@@ -90,7 +92,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
     let limit = job::job_time_limit(job.extent.time, job.start.timeout);
     let mut worst: Result<u8> = Ok(0);
     // A sweep over links compares links of the same moment, and a pipeline or other hosts depend on more than this host.
-    let is_here = job.start.hosts().is_empty()
+    let is_here = job.start.hosts.is_empty()
         && job.start.hostfile.is_none()
         && matches!(job.work, Work::Benchmarks(_))
         && kinds.iter().any(|kind| kind.medium != Medium::Own);

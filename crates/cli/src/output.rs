@@ -1,5 +1,6 @@
 //! The output of a job: the screen and the result file.
 
+pub(crate) mod destination;
 mod graphs;
 pub(crate) mod junit;
 mod link_judge;
@@ -29,6 +30,7 @@ use ombx_results::{
     estimate::{self, Cases},
     file::{self, Launched, Record, Rounds, RunOutcome},
     number::Units,
+    percentiles::Percentiles,
     publishable::Reached,
     render::{
         Broadcasts, ImbTable, LinksForm, LinksSummary, OpenMetrics, Overhead, Renderer, links_status,
@@ -39,6 +41,7 @@ use ombx_results::{
 };
 
 use self::{
+    destination::{Format, Screen},
     graphs::Graphs,
     link_judge::LinkJudge,
     renderers::Notes,
@@ -46,7 +49,6 @@ use self::{
     terminal::is_closed,
 };
 use crate::{
-    arguments::output::Format,
     job::{self, Job, Work},
     result_file, role,
 };
@@ -142,50 +144,57 @@ impl Notices {
 impl Output {
     /// Opens the result file. A path that cannot be written is an error before anything starts.
     pub(crate) fn open(job: &Job) -> Result<Output> {
-        let args = &job.output;
-        let (format, color) = (args.format, args.color);
-        let shown = args.shown.shown(format)?;
+        let (args, screen) = (&job.output, &job.output.screen);
+        let (color, notes) = (args.color, Notes::if_verbose(args.verbose));
         let limit = job::job_time_limit(job.extent.time, job.start.timeout);
         let mut at_end = Vec::new();
-        if let Some(path) = args.junit.clone() {
+        if let Some(path) = screen.junit().cloned() {
             let report = LinksSummary::new(LinksForm::Text(junit::links));
             at_end.push(FileAtEnd::open("--junit", path, Box::new(report))?);
         }
         if let Some(path) = args.openmetrics.clone() {
             at_end.push(FileAtEnd::open("--openmetrics", path, Box::new(OpenMetrics::default()))?);
         }
-        let path = args.file.out.as_ref();
+        let path = args.file.as_ref();
         // Before a file is replaced.
         let earlier = result_file::read_earlier_runs(job)?;
-        let file = path.map(|path| ResultTarget::open(path, args.file.existing(), limit)).transpose()?;
-        let renderer: Option<Box<dyn Renderer>> = match (&job.work, &args.osu, &args.imb) {
-            (Work::Links(..), ..) => renderers::links(format, color, Notes::if_verbose(args.verbose)),
-            (_, Some(columns), _) => Some(renderers::osu(columns.clone())),
-            (_, _, Some(program)) => Some(Box::new(ImbTable::new(program.clone()))),
-            _ => {
-                let plot = renderers::plot_columns(format, args.plot)?;
-                renderers::rows(format, color, Notes::if_verbose(args.verbose), plot, &shown)
+        let file = path.map(|path| ResultTarget::open(path, args.existing, limit)).transpose()?;
+        let (mut percentiles, mut graphs) = (Percentiles::default(), None);
+        let renderer: Option<Box<dyn Renderer>> = match screen {
+            Screen::Rows { format, plot, shown } => {
+                percentiles = shown.percentiles.clone();
+                renderers::rows(*format, color, notes, plot.then(renderers::columns), shown)
             }
+            Screen::Links { format, .. } => renderers::links(*format, color, notes),
+            Screen::Osu { columns, graphs: request } => {
+                graphs = request.clone().map(Graphs::open).transpose()?;
+                Some(renderers::osu(columns.clone()))
+            }
+            Screen::Imb(program) => Some(Box::new(ImbTable::new(program.clone()))),
         };
+        let format = screen.format();
         Ok(Output {
             renderer,
             file,
             at_end,
-            graphs: args.graphs.clone().map(Graphs::open).transpose()?,
+            graphs,
             one_launch: job.launches.is_one() || role::is_rank(&job.start),
-            cases: Cases::with_percentiles(shown.percentiles.clone()),
-            comparisons: (format == Format::Table && !args.is_of_other_suite()).then(|| {
-                let unit = shown.units.of_times();
+            cases: Cases::with_percentiles(percentiles),
+            comparisons: (format == Some(Format::Table)).then(|| {
+                let unit = screen.units().of_times();
                 (Overhead::in_unit(unit), Broadcasts::in_unit(unit))
             }),
-            notices: args.is_of_other_suite().then(Notices::default),
+            notices: format.is_none().then(Notices::default),
             links: match &job.work {
                 Work::Links(task, _) => Some(LinkJudge {
                     sweep: LinkSweep::default().against(task.criteria.reference.clone()),
                     fail_on: task.criteria.fail_on,
-                    is_shown: matches!(format, Format::Table | Format::Json | Format::Nagios | Format::Junit),
-                    is_monitored: format == Format::Nagios,
-                    is_interim: !args.quiet && format != Format::Nagios,
+                    is_shown: matches!(
+                        format,
+                        Some(Format::Table | Format::Json | Format::Nagios | Format::Junit)
+                    ),
+                    is_monitored: format == Some(Format::Nagios),
+                    is_interim: !args.quiet && format != Some(Format::Nagios),
                     ..LinkJudge::default()
                 }),
                 Work::Benchmarks(_) => None,

@@ -285,7 +285,7 @@ pub(super) fn read_earlier_runs(job: &Job) -> Result<Option<EarlierRuns>> {
         return earlier_runs(path, indexed(path)).map(Some);
     }
     let mut earlier = EarlierRuns::default();
-    let Some(out) = &job.output.file.out else { return Ok(None) };
+    let Some(out) = &job.output.file else { return Ok(None) };
     let directory = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut files = of_directory(directory);
     files.sort_by_cached_key(|file| {

@@ -8,12 +8,11 @@ use ombx_core::{
 };
 
 use crate::{
-    arguments::{
-        launches::LaunchCount,
-        start::{Bind, Launcher, StartArgs},
+    job::{Job, launches::LaunchCount, rank_job::RankJob},
+    launch::{
+        self, detection,
+        start::{Bind, Launcher, Start},
     },
-    job::{Job, rank_job::RankJob},
-    launch::{self, detection},
     rank,
 };
 
@@ -74,7 +73,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
 }
 
 /// Returns whether this process is a rank, and starts none.
-pub(crate) fn is_rank(start: &StartArgs) -> bool {
+pub(crate) fn is_rank(start: &Start) -> bool {
     match &start.launcher {
         Launcher::None => true,
         Launcher::Auto => detection::launcher().is_some(),
@@ -83,11 +82,11 @@ pub(crate) fn is_rank(start: &StartArgs) -> bool {
 }
 
 /// Rejects options that have an effect only if this process starts the ranks.
-pub(crate) fn reject_options_of_start(start: &StartArgs) -> Result<()> {
+pub(crate) fn reject_options_of_start(start: &Start) -> Result<()> {
     let given = [
         ("-n", start.ranks.is_some()),
-        ("--connect", start.connect.connect.is_some()),
-        ("--hosts", !start.hosts().is_empty()),
+        ("--connect", start.server.is_some()),
+        ("--hosts", !start.hosts.is_empty()),
         ("--hostfile", start.hostfile.is_some()),
         ("--ssh", start.ssh.is_some()),
         ("--bind", start.bind != Bind::Auto),

@@ -1,9 +1,6 @@
 //! Arguments that repeat a job.
 
-use std::{
-    hash::{BuildHasher, Hasher, RandomState},
-    time::Duration,
-};
+use std::time::Duration;
 
 use clap::Args;
 use ombx_core::{
@@ -12,10 +9,11 @@ use ombx_core::{
 };
 use ombx_results::estimate::USUAL_BUDGET;
 
-use crate::arguments::values;
+use crate::{
+    arguments::values,
+    job::launches::{Goal, LaunchCount, Launches, PRECISION, random_seed},
+};
 
-/// Requested precision, as a fraction of the median, if the user gives none.
-pub(crate) const PRECISION: f64 = 0.02;
 /// Time after which nine launches are enough, if the user asks for nothing particular: a first answer should not take longer.
 const FIRST_ANSWER: Duration = Duration::from_secs(3);
 
@@ -61,54 +59,6 @@ impl LaunchesArgs {
     /// Returns the user's seed, or a random one.
     pub(crate) fn seed(&self) -> u64 {
         self.seed.unwrap_or_else(random_seed)
-    }
-}
-
-/// Returns a random number. Each `RandomState` has unpredictable keys: this is the standard library's source of random numbers.
-pub(crate) fn random_seed() -> u64 {
-    RandomState::new().build_hasher().finish()
-}
-
-/// Number of launches of a job, and the seed of their order.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Launches {
-    pub(crate) count: LaunchCount,
-    pub(crate) seed: u64,
-    pub(crate) goal: Goal,
-}
-
-/// Half width at which intervals are narrow enough.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Goal {
-    /// As a fraction of the median.
-    pub(crate) precision: f64,
-    /// Whether the user asked for it.
-    pub(crate) is_asked: bool,
-}
-
-impl Goal {
-    pub(crate) const USUAL: Goal = Goal { precision: PRECISION, is_asked: false };
-}
-
-/// How many launches a job has.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum LaunchCount {
-    Fixed(u32),
-    /// Until half the interval of every row reaches the goal, or `budget` is spent, or `enough` by at least 9. If the launches are
-    /// spread over the budget, until it is spent.
-    Until {
-        budget: Duration,
-        enough: Duration,
-        is_spread: bool,
-    },
-}
-
-impl Launches {
-    pub(crate) const ONE: Launches = Launches { count: LaunchCount::Fixed(1), seed: 0, goal: Goal::USUAL };
-
-    /// Returns whether the job has a single launch.
-    pub(crate) fn is_one(self) -> bool {
-        self.count == LaunchCount::Fixed(1)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{
-    Args, ValueEnum,
+    Args,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use ombx_core::{
@@ -13,17 +13,23 @@ use ombx_core::{
 use ombx_results::{
     number::{RateUnit, TimeUnit, Units},
     percentiles::Percentiles,
-    render::{ImbProgram, OsuColumns, Shown},
+    render::Shown,
     samples::CaseSamples,
 };
 
-use crate::arguments::launches::Sizes;
+use crate::{
+    arguments::launches::Sizes,
+    output::{
+        destination::{Color, Destination, Existing, Format, Screen},
+        renderers,
+    },
+};
 
 /// Where rows go and what else is printed.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
     /// Format of the printed rows
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    #[arg(long, default_value = "table", value_parser = some_of(&FORMATS), help_heading = "Output")]
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) file: FileArgs,
@@ -45,23 +51,8 @@ pub(crate) struct OutputArgs {
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
     /// Use of colours: auto (on a terminal), always or never
-    #[arg(long, value_enum, default_value_t = Color::Auto, hide_possible_values = true, help_heading = "Output")]
+    #[arg(long, default_value = "auto", value_parser = some_of(&COLORS), hide_possible_values = true, help_heading = "Output")]
     pub(crate) color: Color,
-    /// JUnit report to write; only `ombx links` sets it
-    #[arg(skip)]
-    pub(crate) junit: Option<PathBuf>,
-    /// Whether the map of links is shown while it fills; only `ombx links` sets it
-    #[arg(skip)]
-    pub(crate) follow: bool,
-    /// Columns of the OSU format; only `ombx osu` sets them
-    #[arg(skip)]
-    pub(crate) osu: Option<OsuColumns>,
-    /// Figures of samples; only `ombx osu` sets them
-    #[arg(skip)]
-    pub(crate) graphs: Option<GraphRequest>,
-    /// Program of IMB whose output is printed; only `ombx imb` sets it
-    #[arg(skip)]
-    pub(crate) imb: Option<ImbProgram>,
 }
 
 /// The result file.
@@ -78,14 +69,6 @@ pub(crate) struct FileArgs {
     /// Add to the result file if it exists; launches of the same setup become one result
     #[arg(long, requires = "out", help_heading = "Output")]
     pub(crate) append: bool,
-}
-
-/// What happens to a result file that exists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Existing {
-    Refuse,
-    Replace,
-    Append,
 }
 
 impl FileArgs {
@@ -109,66 +92,80 @@ impl FileArgs {
     }
 }
 
+impl FileArgs {
+    /// Returns whether `-o -` sends the lines of the result file to standard output.
+    fn are_lines(&self) -> Result<bool> {
+        match self.existing() {
+            _ if !self.is_stdout() => Ok(false),
+            Existing::Refuse => Ok(true),
+            Existing::Replace | Existing::Append => {
+                Err(Error::usage("-o - writes no file: leave out --force and --append"))
+            }
+        }
+    }
+
+    /// Returns the file, and what happens to one that exists, of a command whose standard output has a format of its own.
+    pub(crate) fn beside_format(self) -> Result<(Option<PathBuf>, Existing)> {
+        if self.are_lines()? { Err(no_format()) } else { Ok((self.out.clone(), self.existing())) }
+    }
+}
+
 impl OutputArgs {
-    /// Returns the output in the format of another suite, without its columns.
-    pub(crate) fn from_format(format: Format, file: FileArgs) -> OutputArgs {
-        OutputArgs { format, file, quiet: true, color: Color::Never, ..OutputArgs::default() }
+    /// Returns where the rows of benchmarks go.
+    pub(crate) fn of_rows(self) -> Result<Destination> {
+        let format = self.settled_format()?;
+        renderers::plot_columns(format, self.plot)?;
+        let screen = Screen::Rows { format, plot: self.plot, shown: self.shown.shown(format)? };
+        Ok(self.to(screen))
     }
 
-    /// Returns whether the output is that of another suite, which has no column for marks.
-    pub(crate) fn is_of_other_suite(&self) -> bool {
-        self.osu.is_some() || self.imb.is_some()
+    /// Returns where links go. `follow` shows their map while it fills.
+    pub(crate) fn of_links(self, follow: bool, junit: Option<PathBuf>) -> Result<Destination> {
+        let screen = Screen::Links { format: self.settled_format()?, follow, junit };
+        Ok(self.to(screen))
     }
 
-    /// Gives `-o -` its meaning: the lines of the result file instead of a table.
-    pub(crate) fn settled(mut self) -> Result<OutputArgs> {
-        if !self.file.is_stdout() {
-            return Ok(self);
+    fn to(self, screen: Screen) -> Destination {
+        let (existing, is_stdout) = (self.file.existing(), self.file.is_stdout());
+        Destination {
+            screen,
+            color: self.color,
+            file: self.file.out.filter(|_| !is_stdout),
+            existing,
+            openmetrics: self.openmetrics,
+            allow_skips: self.allow_skips,
+            quiet: self.quiet,
+            verbose: self.verbose,
         }
-        if self.file.existing() != Existing::Refuse {
-            return Err(Error::usage("-o - writes no file: leave out --force and --append"));
+    }
+
+    /// Returns the format. `-o -` means the lines of the result file instead of a table.
+    fn settled_format(&self) -> Result<Format> {
+        match (self.file.are_lines()?, self.format) {
+            (false, format) => Ok(format),
+            (true, Format::Table | Format::Jsonl) if !self.plot => Ok(Format::Jsonl),
+            _ => Err(no_format()),
         }
-        if !matches!(self.format, Format::Table | Format::Jsonl) || self.plot {
-            return Err(Error::usage(
-                "-o - writes the lines of a result file to standard output: leave it out, or --format and --plot",
-            ));
-        }
-        (self.format, self.file.out) = (Format::Jsonl, None);
-        Ok(self)
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum Format {
-    /// Table for people
-    #[default]
-    Table,
-    /// Tables for a document in Markdown
-    Markdown,
-    /// Tables for a document in LaTeX, with the package booktabs
-    Latex,
-    /// Output of the OSU benchmarks
-    Osu,
-    /// Output of the Intel MPI Benchmarks; only of `ombx imb`
-    #[value(skip)]
-    Imb,
-    /// CSV, one line per row
-    Csv,
-    /// Lines of the result file
-    Jsonl,
-    /// Text for Prometheus, for example through its textfile collector
-    #[value(name = "openmetrics")]
-    OpenMetrics,
-    /// One JSON object
-    #[value(skip)]
-    Json,
-    /// One line for monitoring
-    #[value(skip)]
-    Nagios,
-    /// Report for CI systems
-    #[value(skip)]
-    Junit,
+/// Returns the error that standard output cannot have the lines of a result file.
+fn no_format() -> Error {
+    Error::usage(
+        "-o - writes the lines of a result file to standard output: leave it out, or --format and --plot",
+    )
 }
+
+/// Values of `--format` of rows.
+pub(crate) const FORMATS: [(&str, &str, Format); 7] = [
+    ("table", "Table for people", Format::Table),
+    ("markdown", "Tables for a document in Markdown", Format::Markdown),
+    ("latex", "Tables for a document in LaTeX, with the package booktabs", Format::Latex),
+    ("osu", "Output of the OSU benchmarks", Format::Osu),
+    ("csv", "CSV, one line per row", Format::Csv),
+    ("jsonl", "Lines of the result file", Format::Jsonl),
+    ("openmetrics", "Text for Prometheus, for example through its textfile collector", Format::OpenMetrics),
+];
 
 /// Formats that several commands have.
 pub(crate) const JSON: (&str, &str, Format) = ("json", "One JSON object", Format::Json);
@@ -190,46 +187,12 @@ pub(crate) fn some_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// Form of figures of samples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GraphForm {
-    /// Characters below the table
-    Tty,
-    /// File in the current directory
-    Png,
-    /// File in the current directory
-    Pdf,
-}
-
-/// Figures of the samples of each row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GraphRequest {
-    /// Program that the figures and their files are named after.
-    pub(crate) program: &'static str,
-    pub(crate) forms: Vec<GraphForm>,
-}
-
-impl GraphRequest {
-    /// Returns the file of a form; `None` of characters.
-    pub(crate) fn file(&self, form: GraphForm) -> Option<PathBuf> {
-        match form {
-            GraphForm::Tty => None,
-            GraphForm::Png => Some(format!("{}.png", self.program).into()),
-            GraphForm::Pdf => Some(format!("{}.pdf", self.program).into()),
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum Color {
-    /// On a terminal only
-    #[default]
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
+/// Values of `--color`.
+pub(crate) const COLORS: [(&str, &str, Color); 3] = [
+    ("auto", "On a terminal only", Color::Auto),
+    ("always", "Always", Color::Always),
+    ("never", "Never", Color::Never),
+];
 
 /// Which rows of result files are drawn.
 #[derive(Debug, Args)]
@@ -331,11 +294,6 @@ impl ShownArgs {
         }
         let units = chosen_units(&self.unit)?;
         Ok(Shown { units, percentiles: self.percentiles.clone().unwrap_or_default() })
-    }
-
-    /// Returns the units, of which [`ShownArgs::shown`] finds mistakes.
-    pub(crate) fn units(&self) -> Units {
-        chosen_units(&self.unit).unwrap_or_default()
     }
 
     /// Rejects these options of a command that has no use for them.

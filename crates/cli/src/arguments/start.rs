@@ -1,21 +1,20 @@
 //! Arguments that choose the ranks, their hosts and their launcher.
 
-use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
+use clap::{Args, builder::NonEmptyStringValueParser};
 use ombx_core::{
-    system::{host_name::check_host, search_path},
-    unit::{self, digits},
+    system::{host_name::is_here, search_path},
+    unit,
 };
-use serde::{Deserialize, Serialize};
 
-use crate::arguments::values::{self, HostList};
-
-#[cfg(feature = "sockets")]
-use std::net::SocketAddr;
-
-#[cfg(feature = "sockets")]
-use ombx_core::error::Error;
+use crate::{
+    arguments::{
+        output::some_of,
+        values::{self, HostList},
+    },
+    launch::start::{Bind, Launcher, Server, Start},
+};
 
 /// Which ranks to start, where and how.
 #[derive(Debug, Clone, Args)]
@@ -30,7 +29,7 @@ pub(crate) struct StartArgs {
     hosts: Option<HostList>,
     /// File with one host or range of hosts per line, in the launcher's format
     #[arg(long, value_name = "FILE", help_heading = "Ranks")]
-    pub(crate) hostfile: Option<PathBuf>,
+    hostfile: Option<PathBuf>,
     /// Launcher that starts the ranks: auto (srun inside a Slurm allocation, else mpiexec), mpiexec (of the MPI library), srun, none
     /// (this process is a rank), or a command such as 'flux run -n {ranks}'
     #[arg(
@@ -41,113 +40,64 @@ pub(crate) struct StartArgs {
         hide_default_value = true,
         help_heading = "Ranks"
     )]
-    pub(crate) launcher: Launcher,
+    launcher: Launcher,
     /// Program that starts processes on other hosts; takes the arguments of ssh [default: ssh]
     #[arg(long, value_name = "PROGRAM", value_parser = values::program, help_heading = "Ranks")]
-    pub(crate) ssh: Option<String>,
+    ssh: Option<String>,
     /// Network interface for the launcher's own connections, and for Open MPI over TCP, such as eth0
     #[arg(long, value_name = "NAME", value_parser = values::interface, help_heading = "Ranks")]
-    pub(crate) interface: Option<String>,
+    interface: Option<String>,
     /// Binding of ranks to cores
-    #[arg(long, value_enum, default_value_t = Bind::Auto, help_heading = "Ranks")]
+    #[arg(long, default_value = "auto", value_parser = some_of(&BINDS), help_heading = "Ranks")]
     pub(crate) bind: Bind,
     /// Additional argument for the launcher; may be repeated, for example: --launcher-arg=-v
     #[arg(long, value_name = "ARG", allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new(), help_heading = "Ranks")]
-    pub(crate) launcher_arg: Vec<String>,
+    launcher_arg: Vec<String>,
     /// End the command at the first case whose ranks crash, exit or hang
     #[arg(long, help_heading = "Ranks")]
-    pub(crate) fail_fast: bool,
+    fail_fast: bool,
     /// New file on a shared file system, through which ranks of an external launcher connect by sockets
     #[arg(long, value_name = "FILE", help_heading = "Ranks")]
-    pub(crate) rendezvous: Option<PathBuf>,
+    rendezvous: Option<PathBuf>,
     /// End the job as failed after this time [default: from the number of rows and --max-time]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = unit::parse_duration, help_heading = "Ranks")]
-    pub(crate) timeout: Option<Duration>,
-    /// Server that runs rank 1; only `ombx run` sets it
-    #[arg(skip)]
-    pub(crate) connect: ConnectArgs,
+    timeout: Option<Duration>,
 }
 
 impl StartArgs {
-    /// Returns the hosts of `--hosts`, each with its number of ranks if one is given: `n01:4`.
-    pub(crate) fn hosts(&self) -> &[String] {
-        self.hosts.as_ref().map_or(&[], |hosts| &hosts.0)
-    }
-
-    /// Places rank 0 on this host and rank 1 on that of a server.
-    pub(crate) fn place_by(&mut self, connect: ConnectArgs) {
-        if let Some(server) = &connect.connect {
-            self.hosts = Some(HostList(vec!["localhost".into(), server.host.clone()]));
-        }
-        self.connect = connect;
+    /// Returns whether no option names another host.
+    pub(crate) fn are_here(&self) -> bool {
+        self.hostfile.is_none()
+            && self.hosts.iter().flat_map(|HostList(hosts)| hosts).all(|host| is_here(host))
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Launcher {
-    /// srun inside a Slurm allocation, else the mpiexec of the MPI library.
-    Auto,
-    /// The mpiexec of the MPI library.
-    Mpiexec,
-    /// Slurm's srun.
-    Srun,
-    /// No launcher: this process is a rank.
-    None,
-    /// Another launcher.
-    Command(LauncherCommand),
-}
-
-/// Words that start a job, with places for its extent: `flux run -n {ranks}`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LauncherCommand(Vec<String>);
-
-impl LauncherCommand {
-    const PLACES: [&str; 4] = ["{ranks}", "{hosts}", "{nodes}", "{per-host}"];
-
-    /// Returns the program.
-    pub(crate) fn program(&self) -> &str {
-        &self.0[0]
-    }
-
-    /// Returns the words after the program for a job. `hosts` have ranks, each once, none if the launcher chooses them; `per_host` is the number
-    /// of ranks of each, if it is the same.
-    pub(crate) fn arguments(
-        &self,
-        ranks: u32,
-        hosts: &[&str],
-        per_host: Option<u32>,
-    ) -> Result<Vec<String>, String> {
-        let text = self.0.join(" ");
-        let has = |place: &str| text.contains(place);
-        if !hosts.is_empty() && !has("{hosts}") {
-            return Err("--launcher says nothing about hosts: leave out --hosts, or write {hosts} where the launcher takes them".into());
+impl From<StartArgs> for Start {
+    fn from(args: StartArgs) -> Start {
+        Start {
+            ranks: args.ranks,
+            hosts: args.hosts.map_or(Vec::new(), |HostList(hosts)| hosts),
+            hostfile: args.hostfile,
+            launcher: args.launcher,
+            ssh: args.ssh,
+            interface: args.interface,
+            bind: args.bind,
+            launcher_arg: args.launcher_arg,
+            fail_fast: args.fail_fast,
+            rendezvous: args.rendezvous,
+            timeout: args.timeout,
+            server: None,
+            token_file: None,
         }
-        if hosts.is_empty() && ["{hosts}", "{nodes}", "{per-host}"].into_iter().any(has) {
-            return Err("--launcher has a place for hosts: give --hosts, or leave out the place".into());
-        }
-        let per_host = match per_host {
-            None if has("{per-host}") => {
-                return Err(
-                    "--launcher has {per-host}, but hosts have different numbers of ranks: give every host the same, or leave it out"
-                        .into(),
-                );
-            }
-            count => count.unwrap_or(0).to_string(),
-        };
-        let values = [ranks.to_string(), hosts.join(","), hosts.len().to_string(), per_host];
-        let mut words: Vec<String> = self.0.iter().skip(1).map(|word| Self::filled(word, &values)).collect();
-        if !has("{ranks}") {
-            words.extend(["-n".to_owned(), ranks.to_string()]);
-        }
-        Ok(words)
-    }
-
-    /// Returns a word with values instead of the places.
-    fn filled(word: &str, values: &[String; 4]) -> String {
-        let places = Self::PLACES.iter().zip(values);
-        places.fold(word.to_owned(), |word, (place, value)| word.replace(place, value))
     }
 }
+
+/// Values of `--bind`.
+const BINDS: [(&str, &str, Bind); 3] = [
+    ("auto", "One core per rank if there are enough cores", Bind::Auto),
+    ("core", "One core per rank", Bind::Core),
+    ("none", "The launcher's own default", Bind::None),
+];
 
 /// Reads `--launcher`. The program must be one of this host.
 fn launcher(text: &str) -> Result<Launcher, String> {
@@ -161,47 +111,6 @@ fn launcher(text: &str) -> Result<Launcher, String> {
     }
 }
 
-impl FromStr for Launcher {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Launcher, String> {
-        let words = shell_words::split(text).map_err(|_| "a quote is not closed".to_owned())?;
-        match text {
-            "auto" => return Ok(Launcher::Auto),
-            "mpiexec" => return Ok(Launcher::Mpiexec),
-            "srun" => return Ok(Launcher::Srun),
-            "none" => return Ok(Launcher::None),
-            _ => {}
-        }
-        let place = |word: &str| {
-            let (_, rest) = word.split_once('{')?;
-            let place = format!("{{{}", rest.split_inclusive('}').next().unwrap_or_default());
-            (!LauncherCommand::PLACES.contains(&place.as_str())).then_some(place)
-        };
-        match words.first() {
-            Some(program) if !program.is_empty() && !program.starts_with('-') => {}
-            _ => return Err("auto, mpiexec, srun, none, or the command of another launcher".into()),
-        }
-        if let Some(unknown) = words.iter().find_map(|word| place(word)) {
-            return Err(format!("{unknown} is unknown: use {}", LauncherCommand::PLACES.join(", ")));
-        }
-        Ok(Launcher::Command(LauncherCommand(words)))
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Bind {
-    /// One core per rank if there are enough cores
-    Auto,
-    /// One core per rank
-    Core,
-    /// The launcher's own default
-    None,
-}
-
-/// Port of `ombx sockets serve`.
-pub(crate) const PORT: u16 = 5444;
-
 /// The server, and where its token is.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ConnectArgs {
@@ -212,114 +121,4 @@ pub(crate) struct ConnectArgs {
     /// File with the token of that server; - for standard input [default: the variable OMBX_TOKEN]
     #[arg(long, value_name = "FILE", requires = "connect", help_heading = "Ranks")]
     pub(crate) token_file: Option<PathBuf>,
-}
-
-/// Address of a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Server {
-    pub(crate) host: String,
-    pub(crate) port: u16,
-}
-
-impl Server {
-    fn parse(text: &str) -> Result<Server, String> {
-        let (host, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-            Some((host, "")) => (host, None),
-            Some((host, rest)) => (host, Some(rest.strip_prefix(':').ok_or("not HOST or HOST:PORT")?)),
-            // An IPv6 address has more than one colon.
-            None => match text.split_once(':') {
-                Some((host, port)) if !port.contains(':') => (host, Some(port)),
-                _ => (text, None),
-            },
-        };
-        if check_host(host).is_err() || host.contains('@') {
-            return Err("not the name or address of a host".into());
-        }
-        let port = port.map_or(Some(PORT), |port| digits(port).filter(|port| *port > 0));
-        let port = port.ok_or("its port is not a number from 1 to 65535")?;
-        Ok(Server { host: host.to_owned(), port })
-    }
-
-    /// Returns the addresses of the server.
-    #[cfg(feature = "sockets")]
-    pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, Error> {
-        use std::net::ToSocketAddrs;
-        let found = (self.host.as_str(), self.port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
-        match found {
-            Ok(addresses) if !addresses.is_empty() => Ok(addresses),
-            Ok(_) => Err(Error::fabric(format!("--connect {}: the host has no address", self.host))),
-            Err(e) => Err(Error::fabric(format!("--connect {}: {e}", self.host))),
-        }
-    }
-}
-
-impl fmt::Display for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(launcher: &str, hosts: &[&str], per_host: Option<u32>) -> Result<String, String> {
-        let Launcher::Command(command) = launcher.parse()? else { return Err("no command".into()) };
-        Ok(format!("{} {}", command.program(), command.arguments(4, hosts, per_host)?.join(" ")))
-    }
-
-    #[test]
-    fn a_launcher_is_a_command_with_places() {
-        assert_eq!(words("flux run", &[], None).unwrap(), "flux run -n 4");
-        assert_eq!(words("aprun -n {ranks} -N 2", &[], None).unwrap(), "aprun -n 4 -N 2");
-        let all = "x --on={hosts} -N {nodes} --each {per-host} -n{ranks}";
-        assert_eq!(words(all, &["n1", "n2"], Some(2)).unwrap(), "x --on=n1,n2 -N 2 --each 2 -n4");
-        for (launcher, hosts, per_host, expected) in [
-            (all, &["n1", "n2"][..], None, "different numbers of ranks"),
-            (all, &[][..], None, "give --hosts"),
-            ("aprun", &["n1"][..], Some(4), "leave out --hosts"),
-            ("aprun {rank}", &[][..], None, "{rank} is unknown"),
-            ("aprun '", &[][..], None, "a quote is not closed"),
-            ("", &[][..], None, "or the command of another launcher"),
-            ("-n 4", &[][..], None, "or the command of another launcher"),
-        ] {
-            let why = words(launcher, hosts, per_host).unwrap_err();
-            assert!(why.contains(expected), "{launcher}: {why}");
-        }
-    }
-
-    #[test]
-    fn a_server_is_a_host_with_or_without_a_port() {
-        for (text, host, port) in [
-            ("n02", "n02", PORT),
-            ("n02:7", "n02", 7),
-            ("10.0.0.2:65535", "10.0.0.2", 65535),
-            ("fe80::1%eth0", "fe80::1%eth0", PORT),
-            ("[::1]", "::1", PORT),
-            ("[::1]:7", "::1", 7),
-        ] {
-            assert_eq!(Server::parse(text), Ok(Server { host: host.into(), port }), "{text}");
-        }
-        assert_eq!(Server::parse("[::1]:7").unwrap().to_string(), "[::1]:7");
-        for text in [
-            "",
-            ":7",
-            "n02:",
-            "n02:0",
-            "n02:65536",
-            "n02:x",
-            "n02:+7",
-            "-n",
-            "a b",
-            "me@n02",
-            "[::1]7",
-            "[]:7",
-        ] {
-            assert!(Server::parse(text).is_err(), "{text}");
-        }
-    }
 }

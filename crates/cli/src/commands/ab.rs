@@ -40,13 +40,19 @@ use signal_hook::{
 
 use self::side::{Ended, SideCommand, Variable};
 use crate::{
-    arguments::{argv, launches, output::OutputArgs, start::Launcher},
+    arguments::{argv, output::OutputArgs},
     commands::{
         compare::{GateArgs, Printing, conclude},
         run::{self, RunArgs},
     },
-    job::{self, rank_job::LaunchSettings, selection},
-    launch::{detection, finite_run::Interruption, preflight, supervision},
+    job::{self, launches::random_seed, rank_job::LaunchSettings, selection},
+    launch::{
+        detection,
+        finite_run::Interruption,
+        preflight,
+        start::{Launcher, Start},
+        supervision,
+    },
     output::target::ResultTarget,
 };
 
@@ -99,10 +105,11 @@ pub(crate) fn ab(
     if run.against.is_some() {
         return Err(Error::usage("ombx ab has no option --against: it compares its two sides"));
     }
-    if run.start.rendezvous.is_some() {
+    let start = Start::from(run.start.clone());
+    if start.rendezvous.is_some() {
         return Err(Error::usage("ombx ab has no option --rendezvous: it starts its own ranks"));
     }
-    if run.start.launcher == Launcher::Auto {
+    if start.launcher == Launcher::Auto {
         detection::refuse_launcher("ombx ab", "and choose their number with -n")?;
     }
     if a.is_none() && b.is_none() && env_a.is_empty() && env_b.is_empty() {
@@ -114,12 +121,12 @@ pub(crate) fn ab(
     let out = side::result_paths(&run.output.file);
     let [out_a, out_b] = out.as_ref().map_or([None, None], |paths| paths.each_ref().map(Some));
     let written = [("-o", out_a), ("-o", out_b), ("--openmetrics", run.output.openmetrics.as_ref())];
-    gate.check_files(&written, &job::files_used(&run.start, &[&plan]))?;
+    gate.check_files(&written, &job::files_used(&start, &[&plan]))?;
     let (effort, ranks) = (plan.effort, run::ranks(&run, &choices, &plan));
     for choice in &choices {
-        preflight::check(&run.start, ranks, choice.bench.ranks.medium)?;
+        preflight::check(&start, ranks, choice.bench.ranks.medium)?;
     }
-    selection::check_ranks(run.start.ranks, &[Part { choices, plan }])?;
+    selection::check_ranks(start.ranks, &[Part { choices, plan }])?;
     let words = words_of_launches(parser, matches, &run);
     let [label_a, label_b] = gate.labels(["A", "B"]);
     let commands = [SideCommand::find(a.as_deref(), env_a)?, SideCommand::find(b.as_deref(), env_b)?];
@@ -132,7 +139,7 @@ pub(crate) fn ab(
     let fixed = if run.launches.quick { Some(1) } else { run.launches.launches };
     let seed = run.launches.seed();
     // Files keep turns, and turns of different comparisons are none.
-    let name = format!("{:016x}", launches::random_seed());
+    let name = format!("{:016x}", random_seed());
     let mut schedule = TurnSchedule::new(fixed, run.launches.budget.unwrap_or(BUDGET));
     if !run.output.quiet {
         stderr_line!("ombx: {schedule}, in random order, seed {seed}");

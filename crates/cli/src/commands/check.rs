@@ -25,11 +25,12 @@ use self::{
 };
 use crate::{
     arguments::{
-        output::{FileArgs, Format, JSON, JUNIT, NAGIOS, some_of},
+        output::{FileArgs, JSON, JUNIT, NAGIOS, some_of},
         values,
     },
     launch::detection,
     output::{
+        destination::Format,
         monitoring,
         target::{self, ResultTarget},
         terminal, unwritable,

@@ -20,8 +20,9 @@ use ombx_results::{
 };
 
 use crate::{
-    arguments::output::{Color, Format, JSON, JUNIT, UNITS, chosen_units, some_of},
+    arguments::output::{COLORS, JSON, JUNIT, UNITS, chosen_units, some_of},
     output::{
+        destination::{Color, Format},
         junit::{self, Outcome, TestCase},
         renderers, target,
         terminal::{self, is_closed, reason},
@@ -50,7 +51,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_parser = some_of(&UNITS), value_name = "UNIT", value_delimiter = ',')]
     unit: Vec<Units>,
     /// Use of colours
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    #[arg(long, default_value = "auto", value_parser = some_of(&COLORS))]
     pub(crate) color: Color,
     /// Print nothing if --fail-on finds nothing
     #[arg(short, long, requires = "fail_on")]

@@ -24,7 +24,7 @@ use self::report::{Examination, Finding, ThisHost, WIDTH};
 use crate::{
     arguments::{
         argv,
-        output::{Format, JSON, JUNIT, NAGIOS, some_of},
+        output::{JSON, JUNIT, NAGIOS, some_of},
         start::StartArgs,
     },
     job::files_used,
@@ -33,8 +33,9 @@ use crate::{
         finite_run::{self, Interruption},
         hosts::{self, slots},
         mpiexec, preflight,
+        start::Start,
     },
-    output::{monitoring, target, terminal, unwritable},
+    output::{destination::Format, monitoring, target, terminal, unwritable},
     role,
 };
 
@@ -67,32 +68,33 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
     if args.probe {
         return terminal::print(probe_line());
     }
-    let is_rank = role::is_rank(&args.start);
+    let start = Start::from(args.start.clone());
+    let is_rank = role::is_rank(&start);
     if is_rank && !detection::is_first_process() {
         return Ok(0);
     }
-    let useless = [("--rendezvous", args.start.rendezvous.is_some()), ("--fail-fast", args.start.fail_fast)];
+    let useless = [("--rendezvous", start.rendezvous.is_some()), ("--fail-fast", start.fail_fast)];
     if let Some((option, _)) = useless.iter().find(|(_, is_given)| *is_given) {
         return Err(Error::usage(format!("ombx doctor has no option {option}: it measures nothing")));
     }
     if let Some(path) = &args.junit {
-        target::check_all(&[("--junit", Some(path))], &files_used(&args.start, &[]))?;
+        target::check_all(&[("--junit", Some(path))], &files_used(&start, &[]))?;
         target::check_path("--junit", path)?;
     }
     let free_shared_memory = preflight::free_shared_memory();
     let clock = Clock::measured();
     let mut examination = if is_rank {
-        role::reject_options_of_start(&args.start)?;
-        if args.start.timeout.is_some() {
+        role::reject_options_of_start(&start)?;
+        if start.timeout.is_some() {
             return Err(role::without_start("--timeout"));
         }
         examine_as_rank(detection::launcher())
     } else {
         // One for each host or slot, unless the user says how many.
-        let ranks = args.start.ranks.map_or_else(|| Ok(slots(&args.start)?.max(RANKS)), Ok::<_, Error>)?;
-        preflight::check(&args.start, ranks, Medium::Mpi)?;
+        let ranks = start.ranks.map_or_else(|| Ok(slots(&start)?.max(RANKS)), Ok::<_, Error>)?;
+        preflight::check(&start, ranks, Medium::Mpi)?;
         let interruption = Interruption::default();
-        let examination = examine_start(args, ranks, &interruption);
+        let examination = examine_start(&start, ranks, &interruption);
         if let Some(code) = interruption.exit_code() {
             stderr_line!("ombx: interrupted");
             return Ok(code);
@@ -156,9 +158,9 @@ fn examine_as_rank(started: Option<detection::StartedBy>) -> Examination {
 }
 
 /// Starts ranks as a run would, unless a limit of this host prevents it, and examines where they are.
-fn examine_start(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> Examination {
+fn examine_start(start: &Start, ranks: u32, interruption: &Interruption) -> Examination {
     let mut examination = Examination::default();
-    let limits = preflight::of_mpi_ranks(&args.start, ranks);
+    let limits = preflight::of_mpi_ranks(start, ranks);
     if !limits.is_empty() {
         examination.ranks_here = ranks;
         examination.findings.extend(limits.into_iter().map(|limit| {
@@ -173,7 +175,7 @@ fn examine_start(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> 
             "its ranks cannot communicate with each other: let ombx run start the ranks, or give the full path of this MPI's mpiexec",
         ))
     }));
-    match start(args, ranks, interruption) {
+    match start_ranks(start, ranks, interruption) {
         Ok((program, seen)) => {
             examination.launcher = Some(program);
             let by = seen.iter().find_map(|rank| rank.launcher.as_deref());
@@ -194,7 +196,7 @@ fn examine_start(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> 
     }
     let host = Place::here();
     if examination.ranks.is_empty() {
-        if args.start.hosts().is_empty() && args.start.hostfile.is_none() && ranks > host.online {
+        if start.hosts.is_empty() && start.hostfile.is_none() && ranks > host.online {
             examination.findings.push(oversubscribed(ranks, &host));
         }
         examination.ranks_here = ranks;
@@ -206,14 +208,14 @@ fn examine_start(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> 
 }
 
 /// Starts ranks as `ombx run` does. Returns the name of the launcher, and what each rank reports.
-fn start(args: &DoctorArgs, ranks: u32, interruption: &Interruption) -> Result<(String, Vec<ProbedRank>)> {
-    preflight::reach_all(&args.start, mpiexec::remote_shell(&args.start), Medium::Mpi, hosts::REACH_LIMIT)?;
+fn start_ranks(start: &Start, ranks: u32, interruption: &Interruption) -> Result<(String, Vec<ProbedRank>)> {
+    preflight::reach_all(start, mpiexec::remote_shell(start), Medium::Mpi, hosts::REACH_LIMIT)?;
     let words = vec![argv::executable()?.into(), "doctor".into(), "--probe".into()];
-    let command = mpiexec::command(&args.start, ranks, Threading::Single, words)?;
+    let command = mpiexec::command(start, ranks, Threading::Single, words)?;
     let name = command.get_program().to_string_lossy().into_owned();
     // Signals end everything but the probe at once: its launcher and ranks must end first.
     interruption.start()?;
-    let seen = probe(command, ranks, args.start.timeout, interruption);
+    let seen = probe(command, ranks, start.timeout, interruption);
     interruption.stop();
     Ok((name, seen?))
 }

@@ -21,10 +21,11 @@ use ombx_results::{
 
 use crate::{
     arguments::{
-        output::{Color, Format, JSON, row_pattern, some_of},
+        output::{COLORS, JSON, row_pattern, some_of},
         values::{self, number},
     },
     output::{
+        destination::{Color, Format},
         renderers, target,
         terminal::{self, is_closed, reason},
     },
@@ -58,7 +59,7 @@ pub(crate) struct HistoryArgs {
     #[arg(short, long, requires = "fail_on_last")]
     quiet: bool,
     /// Use of colours
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    #[arg(long, default_value = "auto", value_parser = some_of(&COLORS))]
     color: Color,
 }
 

@@ -21,14 +21,14 @@ use self::{
     programs::{Entry, Program},
 };
 use crate::{
-    arguments::{
-        argv,
-        output::{Format, OutputArgs},
-    },
+    arguments::argv,
     commands::help::page::Page,
     job::{Job, selection},
-    launch::{detection, preflight},
-    output::terminal,
+    launch::{detection, preflight, start::Start},
+    output::{
+        destination::{Destination, Screen},
+        terminal,
+    },
     role,
 };
 
@@ -104,7 +104,7 @@ pub(crate) fn prepare(
     let sizes = plan::sizes(&args, program)?;
     plan::reject_repetition(&entries, args.npmin.unwrap_or(RANKS).min(ranks_or_default))?;
     if started.is_none() {
-        preflight::check(&args.start, ranks_or_default, Medium::Mpi)?;
+        preflight::check(&Start::from(args.start.clone()), ranks_or_default, Medium::Mpi)?;
     }
     let left_out = args.aggregate_mode;
     let is_kept = |table: &ImbBenchmark| left_out.is_none() || table.mode != left_out;
@@ -146,10 +146,12 @@ pub(crate) fn prepare(
         matrix: args.map,
         benchmarks,
     };
-    let output = OutputArgs { imb: Some(shown), ..OutputArgs::from_format(Format::Imb, args.file) };
+    let (file, existing) = args.file.beside_format()?;
+    let screen = Screen::Imb(shown);
+    let output = Destination { screen, file, existing, quiet: true, ..Destination::default() };
     let read = [("the file of -msglen", args.msglen), ("the file of -input", args.input)];
     let read_from = read.into_iter().filter_map(|(what, path)| Some((what, path?))).collect();
-    let job = Job::one_launch(args.start, output, parts, ranks, ranks_or_default)?;
+    let job = Job::one_launch(args.start.into(), output, parts, ranks, ranks_or_default)?;
     Ok((Job { read_from, ..job }, notes))
 }
 

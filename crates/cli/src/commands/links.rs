@@ -27,13 +27,18 @@ use ombx_results::verdict::{Criteria, Expectation, FailOn, HostGroups, Reference
 
 use crate::{
     arguments::{
-        launches::{self, EffortArgs, Goal, LaunchCount, Launches, Sizes},
-        output::{Format, NAGIOS, OutputArgs, some_of},
+        launches::{EffortArgs, Sizes},
+        output::{NAGIOS, OutputArgs, some_of},
         start::StartArgs,
         values,
     },
-    job::{self, Extent, Job, Work, rank_job::LaunchSettings},
-    launch::{detection, finite_run, hosts::slots},
+    job::{
+        self, Extent, Job, Work,
+        launches::{Goal, LaunchCount, Launches, random_seed},
+        rank_job::LaunchSettings,
+    },
+    launch::{detection, finite_run, hosts::slots, start::Start},
+    output::destination::Format,
     result_file,
 };
 #[cfg(feature = "mpi")]
@@ -195,11 +200,12 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         return Err(Error::usage("ombx links has no option --plot: its table is already a map"));
     }
     args.output.shown.refuse("ombx links")?;
+    let start = Start::from(args.start.clone());
     // The interesting links are those between hosts: by default there is one rank on each.
-    let ranks = match args.start.ranks {
+    let ranks = match start.ranks {
         Some(ranks) => ranks,
         None if detection::launcher().is_some() => 2,
-        None => slots(&args.start)?.max(2),
+        None => slots(&start)?.max(2),
     };
     if ranks < 2 {
         return Err(Error::usage(format!("-n {ranks} is too small: links need at least two ranks")));
@@ -261,7 +267,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     };
     check_combinations(choice, &plan)?;
     #[cfg(feature = "mpi")]
-    accelerator::check(&plan, detection::launcher().is_some() || preflight::all_here(&args.start))?;
+    accelerator::check(&plan, detection::launcher().is_some() || preflight::all_here(&start))?;
     let reference = reference(&args)?;
     let groups = groups(&args)?;
     // A demand on each link needs a second measurement of more than the slowest few.
@@ -271,7 +277,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let launches = Launches {
         count: LaunchCount::Fixed(args.launches),
         goal: Goal::USUAL,
-        seed: args.randomize.unwrap_or_else(launches::random_seed),
+        seed: args.randomize.unwrap_or_else(random_seed),
     };
     let task = Task { choice, mode, rounds: args.rounds, seed: args.randomize, retest, warm_up, criteria };
     let extent = Extent { ranks, rows, time: job::rows_time_limit(&plan, steps), left_out: 0 };
@@ -279,8 +285,8 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let groups = args.groups.filter(|path| *path != Path::new(SLURM));
     let groups = groups.map(|path| ("the file of groups that is read", path));
     let read_from = reference.into_iter().chain(groups).collect();
-    let LinksArgs { start, output, junit, .. } = args;
-    let output = OutputArgs { follow: args.follow, junit, ..output.settled()? };
+    let LinksArgs { output, junit, .. } = args;
+    let output = output.of_links(args.follow, junit)?;
     Ok(Job {
         start,
         output,

@@ -20,13 +20,14 @@ use ombx_results::{
 use crate::{
     arguments::{
         argv,
-        output::{Color, FileArgs, Format, JSON, some_of},
+        output::{COLORS, FileArgs, JSON, some_of},
     },
     launch::{
         detection,
         finite_run::{self, Interruption},
     },
     output::{
+        destination::{Color, Format},
         renderers,
         target::{self, ResultTarget},
         terminal::{self, is_closed},
@@ -47,7 +48,7 @@ pub(crate) struct ModelArgs {
     #[command(flatten)]
     out: FileArgs,
     /// Use of colours
-    #[arg(long, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
+    #[arg(long, default_value = "auto", value_parser = some_of(&COLORS), help_heading = "Output")]
     color: Color,
     /// Options of `ombx run` for a measurement, after two dashes: -- --hosts n01,n02 --sizes 1..1M
     #[arg(last = true, value_name = "OPTIONS")]

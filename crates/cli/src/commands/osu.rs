@@ -15,14 +15,14 @@ use ombx_results::render::OsuTable;
 
 use self::arguments::OsuArgs;
 use crate::{
-    arguments::{
-        argv,
-        output::{Format, GraphRequest, OutputArgs},
-    },
+    arguments::argv,
     commands::{help::page::Page, imb::programs},
     job::{Job, lookup, selection},
-    launch::{detection, preflight},
-    output::{target, terminal},
+    launch::{detection, preflight, start::Start},
+    output::{
+        destination::{Destination, GraphRequest, Screen},
+        target, terminal,
+    },
     role,
 };
 
@@ -77,12 +77,13 @@ pub(crate) fn prepare(
     let (plan, columns, notes) = options::read(matches, &args, program)?;
     let rooted = args.root_rank.map_or(0, |root| root.first().0.saturating_add(1));
     let wanted = program.choice.bench.ranks.layout.ranks_wanted(args.num_pairs).max(rooted);
-    let ranks = args.start.ranks.unwrap_or(wanted);
+    let start = Start::from(args.start.clone());
+    let ranks = start.ranks.unwrap_or(wanted);
     if detection::launcher().is_none() {
         // Mistakes are reported before notes.
-        preflight::check(&args.start, ranks, program.choice.bench.ranks.medium)?;
+        preflight::check(&start, ranks, program.choice.bench.ranks.medium)?;
     }
-    if let (Some(root), Some(ranks)) = (args.root_rank.map(|root| root.first()), args.start.ranks)
+    if let (Some(root), Some(ranks)) = (args.root_rank.map(|root| root.first()), start.ranks)
         && root.0 >= ranks
     {
         let last = ranks - 1;
@@ -90,9 +91,11 @@ pub(crate) fn prepare(
     }
     let parts = vec![Part { choices: vec![program.choice], plan }];
     let graphs = graphs(&args, program)?;
-    let output = OutputArgs { osu: Some(columns), graphs, ..OutputArgs::from_format(Format::Osu, args.file) };
-    let known = args.start.ranks;
-    Ok((Job::one_launch(args.start, output, parts, known, ranks)?, notes))
+    let (file, existing) = args.file.beside_format()?;
+    let screen = Screen::Osu { columns, graphs };
+    let output = Destination { screen, file, existing, quiet: true, ..Destination::default() };
+    let known = start.ranks;
+    Ok((Job::one_launch(start, output, parts, known, ranks)?, notes))
 }
 
 /// Returns the figures that `-G` asks for. None of their files may be the result file.

@@ -20,7 +20,7 @@ use ombx_core::{
         session::{check_combinations, streams},
     },
     result::Run,
-    system::{host_name::is_here, performance::kernel_meter},
+    system::performance::kernel_meter,
     two_sided::request::Rate,
     unit,
 };
@@ -29,15 +29,14 @@ use ombx_results::{file::Record, percentiles::Percentiles};
 use crate::{
     arguments::{
         argv,
-        launches::{EffortArgs, Launches, LaunchesArgs, Sizes},
+        launches::{EffortArgs, LaunchesArgs, Sizes},
         output::OutputArgs,
         parameters::{self, unsupported},
         start::{ConnectArgs, StartArgs},
         values,
     },
-    job::{self, Extent, Job, Work, lookup, rank_job::LaunchSettings, selection},
-    launch::{detection, mpiexec},
-    output::renderers,
+    job::{self, Extent, Job, Work, launches::Launches, lookup, rank_job::LaunchSettings, selection},
+    launch::{detection, mpiexec, start::Start},
     result_file, suite,
 };
 
@@ -52,7 +51,6 @@ pub(crate) fn prepare(
     check_effects(matches, &args)?;
     let connect = std::mem::take(&mut args.connect);
     let is_connected = connect.connect.is_some();
-    args.start.place_by(connect);
     if let Some(suite) = suite::named(command, &args.patterns)? {
         if is_connected {
             return Err(Error::usage(
@@ -82,7 +80,11 @@ pub(crate) fn prepare(
             "--connect has two ranks, one on each host, but this job needs {ranks}: leave out -n, --pairs and --under"
         )));
     }
-    job(args, ranks, vec![Part { choices, plan }], None)
+    let mut job = job(args, ranks, vec![Part { choices, plan }], None)?;
+    if let ConnectArgs { connect: Some(server), token_file } = connect {
+        job.start.connect(server, token_file);
+    }
+    Ok(job)
 }
 
 /// Options with lists, whose values must not be separated by blanks.
@@ -151,19 +153,18 @@ pub(crate) fn job(
     parts: Vec<Part>,
     read_from: Option<(&'static str, PathBuf)>,
 ) -> Result<Job> {
-    selection::check_ranks(args.start.ranks, &parts)?;
+    let start = Start::from(args.start);
+    selection::check_ranks(start.ranks, &parts)?;
     let parts = args.from.map_or(Ok(parts.clone()), |first| selection::from(parts, first))?;
     if args.connect.connect.is_some() {
         return Err(Error::usage("--connect is an option of the command line, not of suites"));
     }
-    let output = args.output.settled()?;
-    renderers::plot_columns(output.format, output.plot)?;
-    output.shown.shown(output.format)?;
+    let output = args.output.of_rows()?;
     let left_out = args.from.map_or(0, |first| first as usize - 1);
     for Part { choices, plan } in &parts {
         choices.iter().try_for_each(|choice| check_combinations(*choice, plan))?;
     }
-    let extent = Extent { left_out, ..job::extent(&args.start, &parts, ranks)? };
+    let extent = Extent { left_out, ..job::extent(&start, &parts, ranks)? };
     let launches = match args.launch_settings {
         Some(_) => Launches::ONE,
         None => args.launches.launches(args.effort.precision),
@@ -173,7 +174,7 @@ pub(crate) fn job(
             "--seed chooses the order of several launches: leave it out for one launch",
         ));
     }
-    let RunArgs { start, launch_settings, against, .. } = args;
+    let RunArgs { launch_settings, against, .. } = args;
     if let Some(path) = against.as_ref().filter(|path| !path.exists()) {
         return Err(Error::usage(format!(
             "--against {}: there is no such file or directory of earlier results",
@@ -376,8 +377,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
         mpiexec::sessions_exist()?;
     }
     job::check_load(&args.under, choices)?;
-    let others = args.start.hostfile.is_some() || !args.start.hosts().iter().all(|host| is_here(host));
-    if chosen.names().any(|name| name == "remote-shell") && !others {
+    if chosen.names().any(|name| name == "remote-shell") && args.start.are_here() {
         return Err(Error::usage(
             "--remote-shell starts nodes on other hosts, but all nodes are on this one: name other hosts with --hosts, or leave out --remote-shell",
         ));

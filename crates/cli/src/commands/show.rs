@@ -29,8 +29,9 @@ use ombx_results::{
 use tempfile::SpooledTempFile;
 
 use crate::{
-    arguments::output::{Color, Format, RowArgs, ShownArgs},
+    arguments::output::{COLORS, FORMATS, RowArgs, ShownArgs, some_of},
     output::{
+        destination::{Color, Format},
         renderers::{self, Notes},
         target,
         terminal::{self, is_closed, print, reason},
@@ -45,7 +46,7 @@ pub(crate) struct ShowArgs {
     #[arg(required = true)]
     files: Vec<PathBuf>,
     /// Format of the printed rows
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    #[arg(long, default_value = "table", value_parser = some_of(&FORMATS))]
     format: Format,
     /// Show notes too, the marks that do not keep a row from being published
     #[arg(short, long)]
@@ -70,7 +71,7 @@ pub(crate) struct ShowArgs {
     #[arg(long, conflicts_with_all = ["format", "plot", "samples", "matrix", "verbose"])]
     provenance: bool,
     /// Use of colours
-    #[arg(long, value_enum, default_value_t = Color::Auto)]
+    #[arg(long, default_value = "auto", value_parser = some_of(&COLORS))]
     color: Color,
 }
 

@@ -20,11 +20,12 @@ use ombx_sockets::{
 };
 
 use crate::{
-    arguments::{parameters::HOSTS, start::PORT, values},
+    arguments::{parameters::HOSTS, values},
     job::{Work, rank_job::RankJob},
     launch::{
         coordinator::{self, Invitation},
         served::{self, ServedRank, TOKEN},
+        start::PORT,
     },
     output::terminal,
     private_file,

@@ -29,11 +29,12 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
-    arguments::{argv, start::StartArgs},
+    arguments::argv,
     job::{Job, rank_job::RankJob},
     launch::{
         hosts::{Host, hosts},
         served::{Reserved, Serving},
+        start::Start,
     },
     output::relay::Message,
 };
@@ -298,7 +299,7 @@ pub(crate) struct Placement {
 }
 
 /// Returns the place of each rank. Ranks fill the slots of each host in turn, and begin again at the first.
-pub(crate) fn of_ranks(start: &StartArgs, ranks: u32) -> Result<Vec<Placement>> {
+pub(crate) fn of_ranks(start: &Start, ranks: u32) -> Result<Vec<Placement>> {
     let hosts = hosts(start)?;
     if ranks > MOST_RANKS {
         return Err(Error::usage(format!(

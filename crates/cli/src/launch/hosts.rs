@@ -30,7 +30,7 @@ use rustix::{
     process::Pid,
 };
 
-use crate::{arguments::start::StartArgs, launch::orphans};
+use crate::launch::{orphans, start::Start};
 
 /// Maximum number of ranks that an entry may give to a host.
 const MOST_SLOTS: u32 = 4096;
@@ -67,7 +67,7 @@ impl Host {
 ///
 /// # Errors
 /// Usage error: an entry is no host, or its number of ranks is none. It names the file and the line.
-pub(crate) fn hosts(start: &StartArgs) -> Result<Vec<Host>> {
+pub(crate) fn hosts(start: &Start) -> Result<Vec<Host>> {
     match &start.hostfile {
         Some(file) => {
             let name = shown_name(file);
@@ -75,12 +75,12 @@ pub(crate) fn hosts(start: &StartArgs) -> Result<Vec<Host>> {
                 .map_err(|e| Error::usage(format!("cannot read the host file {name}: {e}")))?;
             hosts_of_file(&name, &text)
         }
-        None => start.hosts().iter().map(|text| host(text).map_err(|e| e.within("--hosts"))).collect(),
+        None => start.hosts.iter().map(|text| host(text).map_err(|e| e.within("--hosts"))).collect(),
     }
 }
 
 /// Returns the number of ranks that the hosts of a job have room for: their slots, and one on each host without; 0 without hosts.
-pub(crate) fn slots(start: &StartArgs) -> Result<u32> {
+pub(crate) fn slots(start: &Start) -> Result<u32> {
     Ok(hosts(start)?.iter().fold(0, |sum, host| sum.saturating_add(host.slots.unwrap_or(1))))
 }
 

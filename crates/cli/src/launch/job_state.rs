@@ -21,14 +21,13 @@ use ombx_results::{
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::{
-    arguments::output::OutputArgs,
     launch::{
         orphans::RankTable,
         preflight::{self, RankHost},
         repetition::{Arrived, Early, named},
         shared_memory::OfRanks,
     },
-    output::{Output, progress::Progress, relay::Message},
+    output::{Output, destination::Destination, progress::Progress, relay::Message},
 };
 
 /// Number of lines of the launcher's output that are shown if a job fails without a message of ombx.
@@ -82,7 +81,7 @@ pub(super) struct JobState<'a> {
     pub(super) output: &'a mut Output,
     pub(super) progress: &'a Progress,
     pub(super) timeline: &'a Timeline,
-    pub(super) args: &'a OutputArgs,
+    pub(super) args: &'a Destination,
     /// Rows of this launch.
     pub(super) arrived: &'a mut Arrived,
     /// Process group of the launcher.
@@ -208,7 +207,7 @@ impl JobState<'_> {
                 Some(Message::Benchmark { .. }) => {}
                 Some(Message::Status { line }) => self.progress.status(&line),
                 Some(Message::Interval(interval)) => {
-                    self.progress.suspend(|| self.output.interval(&interval, self.args.shown.units()));
+                    self.progress.suspend(|| self.output.interval(&interval, self.args.screen.units()));
                 }
                 Some(Message::Failure { why }) => self.history.failure = Some(why),
                 Some(Message::Ranks { ranks }) => {

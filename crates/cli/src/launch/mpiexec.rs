@@ -30,8 +30,8 @@ use super::{
     detection,
     finite_run::{VERSION_LIMIT, Version},
     hosts::{Host, hosts, ranks_by_host},
+    start::{Bind, Launcher, LauncherCommand, Start},
 };
-use crate::arguments::start::{Bind, Launcher, LauncherCommand, StartArgs};
 
 /// Variable in every process of a job on every host. The processes that a job leaves behind are found by it.
 const JOB_VARIABLE: &str = "OMBX_JOB";
@@ -81,7 +81,7 @@ pub(crate) fn of_another_mpi_in_path() -> Option<String> {
 
 /// Returns the command that starts `ranks` ranks of `program`, whose first word is the executable.
 pub(crate) fn command(
-    args: &StartArgs,
+    args: &Start,
     ranks: u32,
     threading: Threading,
     program: Vec<OsString>,
@@ -106,7 +106,7 @@ pub(crate) fn command(
 
 /// Returns the program with which the launcher starts processes on other hosts, with its arguments before the host; `None` if the
 /// launcher has another way, or if that cannot be known.
-pub(crate) fn remote_shell(args: &StartArgs) -> Option<RemoteShell> {
+pub(crate) fn remote_shell(args: &Start) -> Option<RemoteShell> {
     let own_way = ["plm", "agent", "launcher", "bootstrap", "rmk"];
     let chosen = args.launcher_arg.iter().any(|arg| own_way.iter().any(|word| arg.contains(word)));
     if uses_srun(args) || chosen || matches!(args.launcher, Launcher::Command(_)) {
@@ -168,7 +168,7 @@ fn names_launcher(file: &Path) -> bool {
 }
 
 /// Returns whether srun starts the ranks of a job.
-pub(super) fn uses_srun(args: &StartArgs) -> bool {
+pub(super) fn uses_srun(args: &Start) -> bool {
     args.launcher == Launcher::Srun || args.launcher == Launcher::Auto && in_slurm_allocation()
 }
 
@@ -185,7 +185,7 @@ struct Placed(Vec<(Host, u32)>);
 impl Placed {
     /// Returns the hosts of a job, in the form in which each of these launchers gets them on its command line. None if they are left to
     /// the launcher.
-    fn new(args: &StartArgs, ranks: u32) -> Result<Placed> {
+    fn new(args: &Start, ranks: u32) -> Result<Placed> {
         let hosts = hosts(args)?;
         // Hydra and Open MPI would take the rest of an address for a number of ranks.
         if let Some(address) = hosts.iter().find(|host| host.address().contains(':')) {
@@ -200,7 +200,7 @@ impl Placed {
 
     /// Returns the program in place of ssh. That of the environment is for hosts that the user gives: elsewhere the launcher knows how to
     /// start ranks.
-    fn remote_shell(&self, args: &StartArgs) -> Option<OsString> {
+    fn remote_shell(&self, args: &Start) -> Option<OsString> {
         remote_shell::replacement(args.ssh.as_deref()).filter(|_| args.ssh.is_some() || !self.0.is_empty())
     }
 
@@ -226,7 +226,7 @@ impl Placed {
 
 /// Returns whether each rank is bound to a core. By default, ranks are bound if there are enough cores and ranks have no threads
 /// that would share the core. All hosts are assumed to be like this one.
-fn binds_to_core(args: &StartArgs, placed: &Placed, ranks: u32, threading: Threading) -> bool {
+fn binds_to_core(args: &Start, placed: &Placed, ranks: u32, threading: Threading) -> bool {
     let most = placed.0.iter().map(|(_, count)| *count).max().unwrap_or(ranks);
     match args.bind {
         Bind::Core => true,
@@ -236,11 +236,11 @@ fn binds_to_core(args: &StartArgs, placed: &Placed, ranks: u32, threading: Threa
 }
 
 /// Returns whether the user's own launcher arguments choose the binding.
-fn user_binds(args: &StartArgs) -> bool {
+fn user_binds(args: &Start) -> bool {
     args.launcher_arg.iter().any(|arg| arg.trim_start_matches('-').starts_with("bind-to"))
 }
 
-fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> {
+fn hydra(args: &Start, ranks: u32, threading: Threading) -> Result<Command> {
     let placed = Placed::new(args, ranks)?;
     let names = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"];
     let mut command = Command::new(find(&names, HYDRA, args.timeout)?);
@@ -268,7 +268,7 @@ fn hydra(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> 
     Ok(command)
 }
 
-fn open_mpi(args: &StartArgs, ranks: u32, threading: Threading) -> Result<Command> {
+fn open_mpi(args: &Start, ranks: u32, threading: Threading) -> Result<Command> {
     let placed = Placed::new(args, ranks)?;
     let names = ["mpiexec.openmpi", "mpirun.openmpi", "mpiexec", "mpirun", "orterun", "prterun"];
     let mut command = Command::new(find(&names, OPEN_MPI, args.timeout)?);
@@ -339,7 +339,7 @@ fn forward(command: &mut Command) {
 }
 
 /// Returns the command of a launcher that the user describes.
-fn other(args: &StartArgs, launcher: &LauncherCommand, ranks: u32) -> Result<Command> {
+fn other(args: &Start, launcher: &LauncherCommand, ranks: u32) -> Result<Command> {
     let program = search_path::find(launcher.program()).ok_or_else(|| {
         Error::usage(format!("--launcher: {} is neither a file nor in the search path", launcher.program()))
     })?;
@@ -364,7 +364,7 @@ fn other(args: &StartArgs, launcher: &LauncherCommand, ranks: u32) -> Result<Com
     Ok(command)
 }
 
-fn srun(args: &StartArgs, family: Family, ranks: u32) -> Result<Command> {
+fn srun(args: &Start, family: Family, ranks: u32) -> Result<Command> {
     let placed = Placed::new(args, ranks)?;
     let program = search_path::find("srun").ok_or_else(|| Error::fabric("srun is not in the search path"))?;
     let mut command = Command::new(program);

@@ -8,7 +8,7 @@ use ombx_core::{
     system::remote_shell::RemoteShell,
 };
 
-use crate::arguments::start::StartArgs;
+use super::start::Start;
 
 pub(crate) const NO_MPI: &str =
     "this build of ombx has no MPI: load or install an MPI, or build ombx-cli with the feature `mpi`";
@@ -33,10 +33,10 @@ pub(crate) fn of_another_mpi_in_path() -> Option<String> {
     None
 }
 
-pub(crate) fn remote_shell(_: &StartArgs) -> Option<RemoteShell> {
+pub(crate) fn remote_shell(_: &Start) -> Option<RemoteShell> {
     None
 }
 
-pub(crate) fn command(_: &StartArgs, _: u32, _: Threading, _: Vec<OsString>) -> Result<Command> {
+pub(crate) fn command(_: &Start, _: u32, _: Threading, _: Vec<OsString>) -> Result<Command> {
     Err(Error::usage(NO_MPI))
 }

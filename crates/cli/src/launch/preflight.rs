@@ -22,11 +22,11 @@ use ombx_core::{
 use ombx_mpi::Family;
 
 use crate::{
-    arguments::start::StartArgs,
     job::{Job, selection::each_once},
     launch::{
         hosts::{self, Host, LIMIT_AFTER_JOB, REACH_LIMIT, hosts, ranks_by_host},
         mpiexec,
+        start::Start,
     },
 };
 
@@ -39,7 +39,7 @@ const ALLOCATIONS: [&str; 5] =
     ["SLURM_JOB_ID", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE", "COBALT_NODEFILE"];
 
 /// Finds mistakes in where and how this many ranks are started over a medium.
-pub(crate) fn check(start: &StartArgs, ranks: u32, medium: Medium) -> Result<()> {
+pub(crate) fn check(start: &Start, ranks: u32, medium: Medium) -> Result<()> {
     let hosts = hosts(start)?;
     ranks_by_host(&hosts, ranks)?;
     if medium == Medium::Own && hosts.iter().any(|host| host.slots.is_some()) {
@@ -87,7 +87,7 @@ pub(super) fn unreachable(job: &Job, medium: Medium) -> Option<String> {
 
 /// Reaches all hosts that a user has named through a remote shell, within a limit for each. Returns the name that each gives itself.
 pub(crate) fn reach_all(
-    start: &StartArgs,
+    start: &Start,
     shell: Option<RemoteShell>,
     medium: Medium,
     limit: Duration,
@@ -123,7 +123,7 @@ fn remote_shell(job: &Job, medium: Medium) -> Option<RemoteShell> {
     let start = &job.start;
     match medium {
         // The server of the job is reached without a remote shell.
-        _ if start.connect.connect.is_some() => None,
+        _ if start.server.is_some() => None,
         Medium::Mpi => mpiexec::remote_shell(start),
         Medium::Sockets => Some(RemoteShell::ssh(start.ssh.as_deref(), &start.launcher_arg)),
         Medium::Own => match job.chosen("remote-shell") {
@@ -134,8 +134,8 @@ fn remote_shell(job: &Job, medium: Medium) -> Option<RemoteShell> {
 }
 
 /// Returns whether all ranks of a job are on this host.
-pub(crate) fn all_here(start: &StartArgs) -> bool {
-    start.hosts().is_empty() && start.hostfile.is_none() && !in_allocation()
+pub(crate) fn all_here(start: &Start) -> bool {
+    start.hosts.is_empty() && start.hostfile.is_none() && !in_allocation()
 }
 
 /// Returns whether a batch system has given hosts to this process.
@@ -183,7 +183,7 @@ pub(crate) fn check_stack() -> Result<()> {
 }
 
 /// Fails if a limit of this host prevents the start of a job.
-pub(super) fn check_limits(start: &StartArgs, ranks: u32, medium: Medium) -> Result<()> {
+pub(super) fn check_limits(start: &Start, ranks: u32, medium: Medium) -> Result<()> {
     let limits = Limits::here();
     if medium == Medium::Mpi && host::has_rdma() {
         for low in limits.below(&Limits { locked_memory: Some(LOCKED), ..Limits::default() }) {
@@ -194,7 +194,7 @@ pub(super) fn check_limits(start: &StartArgs, ranks: u32, medium: Medium) -> Res
 }
 
 /// Returns a phrase about each limit of this host that prevents the start of MPI ranks.
-pub(crate) fn of_mpi_ranks(start: &StartArgs, ranks: u32) -> Vec<String> {
+pub(crate) fn of_mpi_ranks(start: &Start, ranks: u32) -> Vec<String> {
     Limits::here().below(&needs(start, ranks, Medium::Mpi))
 }
 
@@ -250,7 +250,7 @@ fn refuse(low: &[String]) -> Result<()> {
 }
 
 /// Returns what the processes of a job on this host need.
-fn needs(start: &StartArgs, ranks: u32, medium: Medium) -> Limits {
+fn needs(start: &Start, ranks: u32, medium: Medium) -> Limits {
     // Ranks on other hosts need little here.
     let here = if all_here(start) { u64::from(ranks) } else { 1 };
     match medium {

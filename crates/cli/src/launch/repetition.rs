@@ -18,8 +18,11 @@ use ombx_results::{
 };
 
 use crate::{
-    arguments::launches::{Goal, LaunchCount, Launches},
-    job::{Job, Work, rank_job::LaunchSettings},
+    job::{
+        Job, Work,
+        launches::{Goal, LaunchCount, Launches},
+        rank_job::LaunchSettings,
+    },
     launch::job_state::{Phase, Timeline},
     output::progress::Progress,
 };

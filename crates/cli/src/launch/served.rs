@@ -16,8 +16,10 @@ use ombx_sockets::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    arguments::start::{ConnectArgs, Server, StartArgs},
-    launch::coordinator::{Invitation, Placement},
+    launch::{
+        coordinator::{Invitation, Placement},
+        start::{Server, Start},
+    },
     private_file,
 };
 
@@ -69,9 +71,9 @@ pub(super) struct Reserved {
 ///
 /// # Errors
 /// Usage error: no token. Else the server cannot be reached, or refuses.
-pub(super) fn reserve(start: &StartArgs) -> Result<Option<Reserved>> {
-    let ConnectArgs { connect: Some(server), token_file } = &start.connect else { return Ok(None) };
-    let token = token(token_file.as_deref())?.ok_or_else(|| {
+pub(super) fn reserve(start: &Start) -> Result<Option<Reserved>> {
+    let Some(server) = &start.server else { return Ok(None) };
+    let token = token(start.token_file.as_deref())?.ok_or_else(|| {
         Error::usage(format!(
             "--connect needs the token of the server: give --token-file FILE, --token-file - for standard input, or {TOKEN}"
         ))

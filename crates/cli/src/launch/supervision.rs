@@ -21,7 +21,6 @@ use signal_hook::{
 };
 
 use crate::{
-    arguments::output::OutputArgs,
     launch::{
         job_state::{Child, EndReason, Ended, History, JobState, Timeline},
         orphans::{self, StartingRanks},
@@ -29,7 +28,7 @@ use crate::{
         repetition::Arrived,
         shared_memory::{self, OfOthers},
     },
-    output::{Output, progress::Progress},
+    output::{Output, destination::Destination, progress::Progress},
 };
 
 /// Time for a launcher to end after SIGTERM.
@@ -67,7 +66,7 @@ const QUIET_POLLS: u32 = 2;
 
 /// What the supervision of one launcher needs.
 pub(super) struct Supervision<'a> {
-    pub(super) args: &'a OutputArgs,
+    pub(super) args: &'a Destination,
     /// Hosts that must start a rank within `start_limit`.
     pub(super) hosts: &'a [RankHost],
     pub(super) start_limit: Duration,

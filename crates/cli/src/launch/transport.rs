@@ -12,10 +12,7 @@ use ombx_core::{
 use ombx_mpi::{Family, Mpi};
 
 use super::{finite_run, mpiexec, orphans};
-use crate::{
-    arguments::{argv, output::Format},
-    job::Job,
-};
+use crate::{arguments::argv, job::Job, output::destination::Format};
 
 /// Name of the subcommand that ranks of the probe run.
 pub(crate) const SUBCOMMAND: &str = "transport-probe";
@@ -38,7 +35,7 @@ const ONE_LAUNCH: &str = "ombx asks the library only in jobs of several launches
 
 /// Asks the library for its transports, if the results of the job are kept and are worth it.
 pub(crate) fn ask(job: &Job, limit: Option<Duration>, interrupted: impl Fn() -> bool) -> Fact {
-    let is_kept = job.output.file.out.is_some() || job.output.format == Format::Jsonl;
+    let is_kept = job.output.file.is_some() || job.output.screen.format() == Some(Format::Jsonl);
     if !is_kept || job.launches.is_one() || !job.work.kinds().iter().any(|kind| kind.medium == Medium::Mpi) {
         return Fact::Unknown { reason: ONE_LAUNCH.into() };
     }

@@ -19,8 +19,10 @@ use ombx_results::{
 };
 use rustix::fs::{Access, access};
 
-use super::renderers;
-use crate::arguments::output::{GraphForm, GraphRequest};
+use super::{
+    destination::{GraphForm, GraphRequest},
+    renderers,
+};
 
 /// Samples of all rows, until they are drawn.
 pub(super) struct Graphs {

@@ -12,8 +12,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, 
 use ombx_core::{result::Measurement, system::clock::Since, unit::Bytes};
 use ombx_results::number::figure;
 
-use super::{renderers, terminal};
-use crate::arguments::output::OutputArgs;
+use super::{
+    destination::{Destination, Screen},
+    renderers, terminal,
+};
 
 /// Template of the line, without and with a bar.
 const LINES: [&str; 2] = ["{wide_msg}", "{prefix}{bar:12} {wide_msg}"];
@@ -38,8 +40,9 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(rows: u64, output: &OutputArgs) -> Progress {
-        let map = output.follow.then(FilledMap::default);
+    pub(crate) fn new(rows: u64, output: &Destination) -> Progress {
+        let follows = matches!(output.screen, Screen::Links { follow: true, .. });
+        let map = follows.then(FilledMap::default);
         let bar = (!output.quiet && terminal::stderr_is_interactive()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(rows), ProgressDrawTarget::stderr());
             let bar = bar.with_finish(ProgressFinish::AndClear);

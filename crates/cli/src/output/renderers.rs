@@ -18,8 +18,10 @@ use ombx_results::{
     },
 };
 
-use super::{junit, terminal};
-use crate::arguments::output::{Color, Format};
+use super::{
+    destination::{Color, Format},
+    junit, terminal,
+};
 
 /// Width of a screen if neither `COLUMNS` nor a terminal gives one.
 pub(super) const COLUMNS: usize = 80;
@@ -83,7 +85,7 @@ pub(crate) fn rows(
         Format::Osu => Box::new(OsuTable::new(osu_program)),
         Format::Csv => Box::new(Csv::default().showing(shown.clone())),
         // Only links and comparisons have the last three.
-        Format::Imb | Format::Jsonl | Format::Json | Format::Nagios | Format::Junit => return None,
+        Format::Jsonl | Format::Json | Format::Nagios | Format::Junit => return None,
         Format::OpenMetrics => Box::new(OpenMetrics::default()),
     })
 }
@@ -108,7 +110,7 @@ pub(crate) fn links(format: Format, color: Color, notes: Notes) -> Option<Box<dy
         Format::Json => Some(Box::new(LinksSummary::new(LinksForm::Json))),
         Format::Nagios => Some(Box::new(LinksSummary::new(LinksForm::Monitoring))),
         Format::Junit => Some(Box::new(LinksSummary::new(LinksForm::Text(junit::links)))),
-        Format::Osu | Format::Imb | Format::Markdown | Format::Latex | Format::Jsonl => {
+        Format::Osu | Format::Markdown | Format::Latex | Format::Jsonl => {
             rows(format, color, Notes::Hidden, None, &Shown::default())
         }
     }

@@ -25,8 +25,8 @@ use rustix::{
 };
 use tempfile::NamedTempFile;
 
+use super::destination::Existing;
 use super::unwritable;
-use crate::arguments::output::Existing;
 
 /// Maximum wait for a reader of a FIFO.
 const READER: Duration = Duration::from_secs(10);

@@ -26,11 +26,11 @@ pub(super) fn plan(job: &Job) {
     };
     let names = selection::in_order(parts).into_iter().map(|(part, at)| parts[part].choices[at].bench.name);
     // The output of OMB and IMB has no continuation.
-    if job.output.osu.is_some() || job.output.imb.is_some() {
+    if job.output.screen.format().is_none() {
         return;
     }
     let left_out = job.extent.left_out;
-    let append = if job.output.file.out.is_some() { " --append" } else { "" };
+    let append = if job.output.file.is_some() { " --append" } else { "" };
     *kept = Some(Benchmarks { names: names.collect(), begun: 0, left_out, append });
 }
 

@@ -30,12 +30,12 @@ use serde::{Deserialize, Serialize};
 
 use super::failure;
 use crate::{
-    arguments::start::StartArgs,
     job::Work,
     launch::{
         coordinator::{CONNECTION_REJECTED, Invitation},
         core_to_core::cores,
         detection,
+        start::Start,
     },
     private_file,
     rank::RankState,
@@ -46,7 +46,7 @@ use crate::{
 const COORDINATOR_PRINTS: Duration = Duration::from_millis(700);
 
 /// Finds mistakes in how ranks of the user's launcher connect.
-pub(super) fn check(start: &StartArgs) -> Result<()> {
+pub(super) fn check(start: &Start) -> Result<()> {
     place(start).map(|_| ())
 }
 
@@ -64,7 +64,7 @@ pub(super) fn measure_invited(state: &mut RankState<'_>, work: &Work, invitation
 }
 
 /// Joins the session of the other ranks of the user's launcher and measures.
-pub(super) fn measure(state: &mut RankState<'_>, work: &Work, start: &StartArgs) -> Result<()> {
+pub(super) fn measure(state: &mut RankState<'_>, work: &Work, start: &Start) -> Result<()> {
     // Errors of the first rank are printed where they end the process.
     let (team, others) = join(start).inspect_err(|error| {
         if !detection::is_first_process() {
@@ -119,7 +119,7 @@ const LINGER: Duration = Duration::from_secs(10);
 pub(crate) const ELSEWHERE: &str = "192.0.2.1";
 
 /// Validates how the ranks meet. Returns this rank, the number of ranks and the file through which they connect.
-fn place(start: &StartArgs) -> Result<(u32, u32, &Path)> {
+fn place(start: &Start) -> Result<(u32, u32, &Path)> {
     let started = detection::launcher().ok_or_else(|| {
         Error::usage("no launcher has started this process as a rank: leave out --launcher none")
     })?;
@@ -143,7 +143,7 @@ fn place(start: &StartArgs) -> Result<(u32, u32, &Path)> {
 type Others = (Receiver<()>, u32);
 
 /// Joins the session of the other ranks. Rank 0 starts it.
-fn join(start: &StartArgs) -> Result<(SocketTeam, Option<Others>)> {
+fn join(start: &Start) -> Result<(SocketTeam, Option<Others>)> {
     let (rank, ranks, file) = place(start)?;
     let within = |e: Error| e.within(format!("rank {rank} on {}", hostname()));
     if rank > 0 {

@@ -23,12 +23,12 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::SignalForwarder;
 use crate::{
-    arguments::{
-        argv,
-        output::{Existing, FileArgs},
-    },
+    arguments::{argv, output::FileArgs},
     launch::{finite_run, supervision},
-    output::target::{self, ResultTarget},
+    output::{
+        destination::Existing,
+        target::{self, ResultTarget},
+    },
 };
 
 /// Time in which a command may end its ranks.

@@ -17,7 +17,7 @@ use ombx_results::{estimate::LEAST_LONG_LAUNCHES, verdict::Expectation};
 use crate::{
     commands::run,
     job::files_used,
-    launch::preflight,
+    launch::{preflight, start::Start},
     suite::{self, OwnKeys, OwnValue, ResolvedEntry, Suite},
 };
 
@@ -192,8 +192,9 @@ impl Entry {
     fn new(patterns: Vec<String>, resolved: ResolvedEntry, limits: Limits) -> Result<Entry> {
         let (mut options, says_launches) = (resolved.options(), resolved.says_launches());
         let ResolvedEntry { ranks, args, part, .. } = resolved;
+        let start = Start::from(args.start.clone());
         for choice in &part.choices {
-            preflight::check(&args.start, ranks, choice.bench.ranks.medium)?;
+            preflight::check(&start, ranks, choice.bench.ranks.medium)?;
         }
         let job = run::job(args, ranks, vec![part], None)?;
         let used = files_used(&job.start, &job.work.plans());

@@ -10,10 +10,13 @@ use ombx_core::{
     unit::{Bytes, parse_memory},
 };
 
-use crate::arguments::{
-    output::{FileArgs, GraphForm, some_of},
-    start::StartArgs,
-    values,
+use crate::{
+    arguments::{
+        output::{FileArgs, some_of},
+        start::StartArgs,
+        values,
+    },
+    output::destination::GraphForm,
 };
 
 /// Variable by which a site leaves ombx out of the first line.
@@ -98,7 +101,7 @@ pub(crate) struct OsuArgs {
         short = 'G',
         long,
         value_name = "FORM,FORM",
-        value_enum,
+        value_parser = some_of(&GRAPHS),
         value_delimiter = ',',
         help_heading = "As OMB"
     )]
@@ -158,6 +161,13 @@ pub(crate) struct UnsupportedArgs {
     #[arg(short = 'r', long, hide = true)]
     pub(crate) cuda_target: Option<String>,
 }
+
+/// Values of `-G`.
+const GRAPHS: [(&str, &str, GraphForm); 3] = [
+    ("tty", "Characters below the table", GraphForm::Tty),
+    ("png", "File in the current directory", GraphForm::Png),
+    ("pdf", "File in the current directory", GraphForm::Pdf),
+];
 
 /// Values of `-b`.
 const BUFFERS: [(&str, &str, Buffers); 2] = [
