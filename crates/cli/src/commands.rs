@@ -19,7 +19,7 @@ mod report;
 pub(crate) mod run;
 mod show;
 #[cfg(feature = "sockets")]
-pub(crate) mod sockets;
+mod sockets;
 
 use std::{ffi::OsString, path::Path};
 

@@ -123,14 +123,14 @@ pub fn pages(bytes: &[u8]) {
     compare::report(&comparison);
 }
 
-/// Reads a host file, an invitation and a rendezvous file. No host is an option or a command, and an invitation can be written and
-/// read again.
+/// Reads a host file, an invitation, a job for a server and a rendezvous file. No host is an option or a command, and an invitation can be
+/// written and read again.
 #[cfg(feature = "sockets")]
 pub fn hosts(bytes: &[u8]) {
     use ombx_core::codec;
 
     use crate::{
-        launch::{coordinator::Invitation, hosts::hosts_of_file},
+        launch::{hosts::hosts_of_file, invitation::Invitation, served},
         rank::sockets,
     };
     let text = String::from_utf8_lossy(bytes);
@@ -147,6 +147,7 @@ pub fn hosts(bytes: &[u8]) {
         let read: Invitation = codec::decode(&codec::encode(&invitation)).unwrap();
         assert_eq!((read.job.argv, read.addresses), (invitation.job.argv, invitation.addresses));
     }
+    check_refusal(served::read_job(bytes).map(drop));
     // The name of another host would be resolved.
     if text.contains("\"identity\":\"\"") || !text.contains("identity") {
         let _ = sockets::parse_rendezvous(&text);

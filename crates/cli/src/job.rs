@@ -36,7 +36,7 @@ use crate::{
 };
 
 #[cfg(feature = "mpi")]
-use crate::launch::{detection, preflight};
+use crate::launch::detection;
 
 /// Job of `ombx run`, `ombx links` or `ombx osu`.
 pub(crate) struct Job {
@@ -150,7 +150,7 @@ pub(crate) fn extent(start: &Start, parts: &[Part], ranks: u32) -> Result<Extent
     }
     #[cfg(feature = "mpi")]
     {
-        let is_here = detection::launcher().is_some() || preflight::all_here(start);
+        let is_here = detection::launcher().is_some() || start.are_all_here();
         parts.iter().try_for_each(|part| accelerator::check(&part.plan, is_here))?;
         #[cfg(feature = "io")]
         directory::check(parts, ranks, is_here)?;

@@ -6,6 +6,8 @@ pub(crate) mod core_to_core;
 pub(crate) mod detection;
 pub(crate) mod finite_run;
 pub(crate) mod hosts;
+#[cfg(feature = "sockets")]
+pub(crate) mod invitation;
 mod job_state;
 #[cfg(feature = "mpi")]
 pub(crate) mod mpiexec;
@@ -19,6 +21,7 @@ pub(crate) mod served;
 mod shared_memory;
 pub(crate) mod start;
 pub(crate) mod supervision;
+mod timeline;
 #[cfg(feature = "mpi")]
 pub(crate) mod transport;
 
@@ -38,16 +41,17 @@ use ombx_results::file::Launched;
 
 #[cfg(not(feature = "mpi"))]
 pub(crate) use self::no_mpi as mpiexec;
+#[cfg(feature = "sockets")]
+use self::served::Reserved;
 use self::{
     finite_run::Interruption,
-    job_state::{Child, Ended, Phase, Timeline},
+    job_state::{Child, Ended},
     preflight::RankHost,
     repetition::{Aftermath, Repetition, Restarts},
     start::Launcher,
     supervision::Supervision,
+    timeline::{Phase, Timeline},
 };
-#[cfg(feature = "sockets")]
-use self::served::Reserved;
 #[cfg(feature = "io")]
 use crate::job::directory::FilesOfJob;
 use crate::{
@@ -145,7 +149,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             let supervision = Supervision {
                 args: &job.output,
                 hosts: &hosts[at],
-                ranks_here: preflight::all_here(&job.start).then_some(job.extent.ranks),
+                ranks_here: job.start.are_all_here().then_some(job.extent.ranks),
                 start_limit: start_limit(job),
                 limit,
                 time_left,
@@ -225,7 +229,7 @@ fn start_limit(job: &Job) -> Duration {
 
 /// Returns how long a case may make no progress. Ranks that share cores, with each other or with other programs, take longer.
 fn silence(job: &Job) -> Duration {
-    let ranks = if preflight::all_here(&job.start) { job.extent.ranks } else { 1 };
+    let ranks = if job.start.are_all_here() { job.extent.ranks } else { 1 };
     let online = Place::here().online;
     job.work.silence(job.start.timeout, ranks.div_ceil(online).max(host::processes_per_cpu(online)))
 }

@@ -15,7 +15,7 @@ use std::{
     borrow::Cow,
     collections::BTreeMap,
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use ombx_core::{
@@ -50,7 +50,7 @@ use self::{
 };
 use crate::{
     job::{self, Job, Work},
-    result_file, role,
+    result_file,
 };
 
 /// The screen and an optional result file. Each row is written to the file before it is printed.
@@ -157,7 +157,12 @@ impl Output {
         }
         let path = args.file.as_ref();
         // Before a file is replaced.
-        let earlier = result_file::read_earlier_runs(job)?;
+        let earlier = match &job.work {
+            Work::Benchmarks(parts) if !job.launches.is_one() => {
+                result_file::read_earlier_runs(parts, job.against.as_deref(), path.map(PathBuf::as_path))?
+            }
+            _ => None,
+        };
         let file = path.map(|path| ResultTarget::open(path, args.existing, limit)).transpose()?;
         let (mut percentiles, mut graphs) = (Percentiles::default(), None);
         let renderer: Option<Box<dyn Renderer>> = match screen {
@@ -178,7 +183,7 @@ impl Output {
             file,
             at_end,
             graphs,
-            one_launch: job.launches.is_one() || role::is_rank(&job.start),
+            one_launch: job.launches.is_one() || job.start.is_of_rank(),
             cases: Cases::with_percentiles(percentiles),
             comparisons: (format == Some(Format::Table)).then(|| {
                 let unit = screen.units().of_times();

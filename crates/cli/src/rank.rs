@@ -36,7 +36,7 @@ use crate::{
 };
 
 #[cfg(feature = "sockets")]
-use crate::launch::coordinator::Invitation;
+use crate::launch::invitation::Invitation;
 
 /// How many times longer a rank may make no progress than a case of the launching process, which ends it earlier.
 const WATCHDOG_FACTOR: u32 = 4;

@@ -11,6 +11,7 @@ use std::{
 
 use ombx_core::{
     error::{Error, Result},
+    measure::runner::Part,
     result::{Measurement, Run},
     system::file::shown_name,
 };
@@ -21,8 +22,6 @@ use ombx_results::{
     runs::{EarlierRuns, KnownRows},
     verdict::{self, LinkSweep},
 };
-
-use crate::job::{Job, Work};
 
 /// Runs that a command has read. Each run counts once, because a copy of a launch is no further launch.
 #[derive(Debug, Default)]
@@ -270,22 +269,22 @@ const NEWEST: usize = 20;
 ///
 /// # Errors
 /// A file that the user names cannot be read, or is no result file.
-pub(super) fn read_earlier_runs(job: &Job) -> Result<Option<EarlierRuns>> {
-    let Work::Benchmarks(parts) = &job.work else { return Ok(None) };
-    if job.launches.is_one() {
-        return Ok(None);
-    }
+pub(super) fn read_earlier_runs(
+    parts: &[Part],
+    against: Option<&Path>,
+    out: Option<&Path>,
+) -> Result<Option<EarlierRuns>> {
     // The index of `ombx history` has the files of directories below too.
     let is_wanted =
         |bench: &str| parts.iter().flat_map(|part| &part.choices).any(|choice| choice.bench.name == bench);
     let indexed = |directory: &Path| -> Vec<PathBuf> {
         history::indexed(directory, is_wanted).into_iter().take(NEWEST).collect()
     };
-    if let Some(path) = &job.against {
+    if let Some(path) = against {
         return earlier_runs(path, indexed(path)).map(Some);
     }
     let mut earlier = EarlierRuns::default();
-    let Some(out) = &job.output.file else { return Ok(None) };
+    let Some(out) = out else { return Ok(None) };
     let directory = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut files = of_directory(directory);
     files.sort_by_cached_key(|file| {

@@ -19,10 +19,7 @@ use crate::{
 #[cfg(feature = "mpi")]
 use crate::launch::transport;
 #[cfg(feature = "sockets")]
-use crate::{
-    commands::sockets,
-    launch::{coordinator, served},
-};
+use crate::launch::{coordinator, invitation, served};
 
 /// Runs a process that another process of ombx has started for a job, and returns the exit code. Its words are not read as those of a user;
 /// `None` for other words.
@@ -34,9 +31,9 @@ pub(crate) fn started(words: &[OsString]) -> Option<Result<u8>> {
         #[cfg(feature = "sockets")]
         coordinator::COORDINATOR => coordinator::run(),
         #[cfg(feature = "sockets")]
-        coordinator::WORKER => coordinator::accept().and_then(|invitation| rank::run_invited(&invitation)),
+        invitation::WORKER => invitation::accept().and_then(|invitation| rank::run_invited(&invitation)),
         #[cfg(feature = "sockets")]
-        served::SUBCOMMAND => sockets::run_rank(),
+        served::SUBCOMMAND => served::run_rank(),
         #[cfg(feature = "sockets")]
         ombx_sockets::pipeline::SUBCOMMAND => Ok(ombx_sockets::pipeline::serve()),
         _ => return None,
@@ -47,7 +44,7 @@ pub(crate) fn started(words: &[OsString]) -> Option<Result<u8>> {
 pub(crate) fn run(job: &Job) -> Result<u8> {
     job.check_files()?;
     let start = &job.start;
-    let is_rank = is_rank(start);
+    let is_rank = start.is_of_rank();
     if is_rank {
         reject_options_of_start(start)?;
     } else if start.launcher == Launcher::Auto {
@@ -70,15 +67,6 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
         );
     }
     rank::run_under_launcher(job)
-}
-
-/// Returns whether this process is a rank, and starts none.
-pub(crate) fn is_rank(start: &Start) -> bool {
-    match &start.launcher {
-        Launcher::None => true,
-        Launcher::Auto => detection::launcher().is_some(),
-        Launcher::Mpiexec | Launcher::Srun | Launcher::Command(_) => false,
-    }
 }
 
 /// Rejects options that have an effect only if this process starts the ranks.

@@ -13,10 +13,10 @@ use ombx_core::{
     system::file::{read_named_on_ranks, shown_name},
 };
 
+pub(crate) use crate::launch::start::HOSTS;
+
 use crate::arguments::values::HostList;
 
-/// An option of every job that is also a parameter of some benchmarks.
-pub(crate) const HOSTS: &str = "hosts";
 /// Heading of options that say what is measured, and of parameters that most benchmarks have.
 const GENERAL: &str = "What is measured";
 pub(crate) const OWN: &str = "Options of single benchmarks";

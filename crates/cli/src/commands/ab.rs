@@ -48,10 +48,9 @@ use crate::{
     job::{self, launches::random_seed, rank_job::LaunchSettings, selection},
     launch::{
         detection,
-        finite_run::Interruption,
+        finite_run::{self, Interruption},
         preflight,
         start::{Launcher, Start},
-        supervision,
     },
     output::target::ResultTarget,
 };
@@ -291,7 +290,7 @@ impl SignalForwarder {
             Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         let child = Arc::new(AtomicI32::new(0));
         let (handle, target) = (signals.handle(), Arc::clone(&child));
-        supervision::spawn_thread("signals", move || pass_on(signals, &target))?;
+        finite_run::spawn_thread("signals", move || pass_on(signals, &target))?;
         Ok(SignalForwarder { child, interruption, handle })
     }
 

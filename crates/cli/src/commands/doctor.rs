@@ -69,7 +69,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
         return terminal::print(probe_line());
     }
     let start = Start::from(args.start.clone());
-    let is_rank = role::is_rank(&start);
+    let is_rank = start.is_of_rank();
     if is_rank && !detection::is_first_process() {
         return Ok(0);
     }

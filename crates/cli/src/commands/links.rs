@@ -25,6 +25,8 @@ use ombx_core::{
 use ombx_links::{schedule::Mode, sweep::Task};
 use ombx_results::verdict::{Criteria, Expectation, FailOn, HostGroups, Reference};
 
+#[cfg(feature = "mpi")]
+use crate::job::accelerator;
 use crate::{
     arguments::{
         launches::{EffortArgs, Sizes},
@@ -41,8 +43,6 @@ use crate::{
     output::destination::Format,
     result_file,
 };
-#[cfg(feature = "mpi")]
-use crate::{job::accelerator, launch::preflight};
 
 /// Benchmarks of two ranks that measure a link, over MPI and over sockets.
 const OVER_MPI: &str = "p2p.link";
@@ -267,7 +267,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     };
     check_combinations(choice, &plan)?;
     #[cfg(feature = "mpi")]
-    accelerator::check(&plan, detection::launcher().is_some() || preflight::all_here(&start))?;
+    accelerator::check(&plan, detection::launcher().is_some() || start.are_all_here())?;
     let reference = reference(&args)?;
     let groups = groups(&args)?;
     // A demand on each link needs a second measurement of more than the slowest few.

@@ -3,10 +3,8 @@
 
 use std::{
     collections::BTreeMap,
-    env,
-    io::{self, Read},
+    io,
     iter::repeat_n,
-    net::{IpAddr, SocketAddr},
     os::unix::process::ExitStatusExt,
     process::{Command, ExitStatus, Stdio},
     sync::mpsc::{self, Receiver, RecvTimeoutError},
@@ -26,22 +24,22 @@ use ombx_sockets::{
     socket::{self, address_towards},
 };
 use rustix::process::{Signal, set_parent_process_death_signal};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     arguments::argv,
     job::{Job, rank_job::RankJob},
     launch::{
         hosts::{Host, hosts},
+        invitation::{Invitation, Placement, WORKER, from_stdin},
         served::{Reserved, Serving},
         start::Start,
     },
     output::relay::Message,
 };
 
-/// Name of the hidden command of the coordinator, and of a rank that it starts.
+/// Name of the hidden command of the coordinator.
 pub(crate) const COORDINATOR: &str = "coordinator";
-pub(crate) const WORKER: &str = "worker";
 
 /// Time in which all ranks must connect, and how much more there is for each of them: ranks of one host start one after the other.
 const CONNECT: Duration = Duration::from_secs(30);
@@ -243,60 +241,8 @@ impl Session<'_> {
     }
 }
 
-/// Maximum length in bytes.
-const LONGEST: u64 = 1 << 24;
-
-/// Returns the message that another process of this build has written to the standard input of this one; `None` if there is none.
-pub(crate) fn from_stdin<M: DeserializeOwned>() -> Option<M> {
-    let mut bytes = Vec::new();
-    let read = io::stdin().take(LONGEST).read_to_end(&mut bytes);
-    read.ok().and_then(|_| codec::decode(&bytes))
-}
-
-/// Rank of a process in a session, and its job.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Invitation {
-    pub(crate) token: Token,
-    /// Port and possible addresses of the coordinator.
-    pub(crate) port: u16,
-    pub(crate) addresses: Vec<IpAddr>,
-    pub(crate) rank: u32,
-    /// Number of this rank among those of its host, and their count.
-    pub(crate) on_host: (u32, u32),
-    pub(crate) job: RankJob,
-}
-
-impl Invitation {
-    /// Returns the possible addresses of the coordinator: its own list, and the origin of this process's ssh session.
-    pub(crate) fn coordinator(&self) -> Vec<SocketAddr> {
-        let ssh = env::var("SSH_CONNECTION").ok();
-        let client = ssh.as_deref().and_then(|text| text.split_whitespace().next()?.parse::<IpAddr>().ok());
-        let mut addresses: Vec<IpAddr> = self.addresses.iter().copied().chain(client).collect();
-        addresses.dedup();
-        addresses.into_iter().map(|ip| (ip, self.port).into()).collect()
-    }
-}
-
-/// Reads the invitation of this process from standard input.
-pub(crate) fn accept() -> Result<Invitation> {
-    from_stdin().ok_or_else(|| {
-        Error::usage(
-            "the standard input of ombx worker is not an invitation: use ombx run, which starts workers",
-        )
-    })
-}
-
 /// Maximum number of ranks. The coordinator has a thread and a connection for each.
 const MOST_RANKS: u32 = 4096;
-
-/// Place of one rank.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Placement {
-    /// Host, or `None` for this one.
-    pub(crate) host: Option<String>,
-    /// Number of this rank among those of its host, and their count.
-    pub(crate) on_host: (u32, u32),
-}
 
 /// Returns the place of each rank. Ranks fill the slots of each host in turn, and begin again at the first.
 pub(crate) fn of_ranks(start: &Start, ranks: u32) -> Result<Vec<Placement>> {

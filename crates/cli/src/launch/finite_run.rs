@@ -1,7 +1,8 @@
 //! Commands that are run to their end for what they print, within a time limit.
 
 use std::{
-    io::Read,
+    fmt::Display,
+    io::{self, Read},
     os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
@@ -10,13 +11,17 @@ use std::{
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc::{self, Receiver, Sender},
     },
-    thread,
+    thread::{self, Builder, JoinHandle},
     time::Duration,
 };
 
 use ombx_core::{
     error::{Error, Exit, Result},
-    system::{clock::Since, file::standard_input_again, limits::is_limit},
+    system::{
+        clock::Since,
+        file::standard_input_again,
+        limits::{is_limit, start_error},
+    },
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::{
@@ -24,10 +29,9 @@ use signal_hook::{
     flag,
 };
 
-use super::{orphans, shared_memory::OfRanks};
-use crate::launch::{
-    shared_memory,
-    supervision::{cannot_start, spawn_thread},
+use super::{
+    orphans,
+    shared_memory::{self, OfRanks},
 };
 
 /// Interval at which the caller may interrupt.
@@ -249,6 +253,22 @@ impl Version {
             Version::None | Version::Late => None,
         }
     }
+}
+
+/// Starts a thread.
+///
+/// # Errors
+/// The system allows no further thread.
+pub(crate) fn spawn_thread<R: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<JoinHandle<R>> {
+    Builder::new().name(name.into()).spawn(work).map_err(|e| cannot_start("a thread", &e))
+}
+
+/// Returns the error about something that cannot be started.
+pub(crate) fn cannot_start(what: impl Display, error: &io::Error) -> Error {
+    Error::fabric(format!("cannot start {what}: {}", start_error(error)))
 }
 
 #[cfg(test)]

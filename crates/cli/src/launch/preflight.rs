@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env,
     path::Path,
     thread,
     time::Duration,
@@ -26,7 +25,7 @@ use crate::{
     launch::{
         hosts::{self, Host, LIMIT_AFTER_JOB, REACH_LIMIT, hosts, ranks_by_host},
         mpiexec,
-        start::Start,
+        start::{Start, in_allocation},
     },
 };
 
@@ -34,9 +33,6 @@ use crate::{
 const MOST_PER_CORE: usize = 64;
 /// Maximum number of ranks on a host with few cores.
 const MOST_PER_HOST: usize = 1024;
-/// Variables of batch systems. Inside their allocations the launcher knows the hosts, and may reach them without a remote shell.
-const ALLOCATIONS: [&str; 5] =
-    ["SLURM_JOB_ID", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE", "COBALT_NODEFILE"];
 
 /// Finds mistakes in where and how this many ranks are started over a medium.
 pub(crate) fn check(start: &Start, ranks: u32, medium: Medium) -> Result<()> {
@@ -131,16 +127,6 @@ fn remote_shell(job: &Job, medium: Medium) -> Option<RemoteShell> {
             None => Some(RemoteShell::ssh(start.ssh.as_deref(), &[])),
         },
     }
-}
-
-/// Returns whether all ranks of a job are on this host.
-pub(crate) fn all_here(start: &Start) -> bool {
-    start.hosts.is_empty() && start.hostfile.is_none() && !in_allocation()
-}
-
-/// Returns whether a batch system has given hosts to this process.
-fn in_allocation() -> bool {
-    ALLOCATIONS.iter().any(|name| env::var_os(name).is_some())
 }
 
 /// Rejects more ranks than the hosts can run. All hosts are assumed to be like this one.
@@ -252,7 +238,7 @@ fn refuse(low: &[String]) -> Result<()> {
 /// Returns what the processes of a job on this host need.
 fn needs(start: &Start, ranks: u32, medium: Medium) -> Limits {
     // Ranks on other hosts need little here.
-    let here = if all_here(start) { u64::from(ranks) } else { 1 };
+    let here = if start.are_all_here() { u64::from(ranks) } else { 1 };
     match medium {
         #[cfg(feature = "mpi")]
         Medium::Mpi => of_mpi(here),

@@ -23,7 +23,7 @@ use crate::{
         launches::{Goal, LaunchCount, Launches},
         rank_job::LaunchSettings,
     },
-    launch::job_state::{Phase, Timeline},
+    launch::timeline::{Phase, Timeline},
     output::progress::Progress,
 };
 

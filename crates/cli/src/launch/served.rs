@@ -4,21 +4,26 @@
 use std::{env, io::Read, process::Stdio};
 
 use ombx_core::{
+    benchmark::{Choice, Medium},
     codec,
     error::{Error, Result},
+    measure::{runner::Part, session::check_combinations},
     system::environment::hostname,
+    unit,
 };
+use ombx_results::render::plain;
 use ombx_sockets::{
     Token,
     control::{Started, process},
-    server::Reservation,
+    server::{self, RankEnd, RankRequest, Reservation},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    job::{Work, rank_job::RankJob},
     launch::{
-        coordinator::{Invitation, Placement},
-        start::{Server, Start},
+        invitation::{Invitation, Placement, from_stdin},
+        start::{HOSTS, Server, Start},
     },
     private_file,
 };
@@ -126,9 +131,131 @@ impl Serving {
 
 /// What the process of [`SUBCOMMAND`] reads from its standard input.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ServedRank {
-    pub(crate) server: Server,
-    pub(crate) token: Token,
-    pub(crate) client: u64,
-    pub(crate) invitation: Invitation,
+struct ServedRank {
+    server: Server,
+    token: Token,
+    client: u64,
+    invitation: Invitation,
+}
+
+/// Exit code of a rank whose server is gone, as ssh has it.
+const LOST: u8 = 255;
+
+/// Lets the server run the rank of standard input, and returns the exit code of the rank.
+pub(crate) fn run_rank() -> Result<u8> {
+    let ServedRank { server, token, client, invitation } = from_stdin().ok_or_else(|| {
+        Error::usage("the standard input is no rank of a server: use ombx run --connect, which asks for one")
+    })?;
+    let Invitation { token: session, port, on_host, job, .. } = invitation;
+    let request = RankRequest { session, port, on_host, job: codec::encode(&job) };
+    let print = |line: &str| stderr_line!("{}", plain(line));
+    match server::run_rank(&server.addresses()?, &token, client, &request, print)? {
+        RankEnd::Code(code) => Ok(code),
+        RankEnd::Lost => Ok(LOST),
+    }
+}
+
+/// Reads the job of a client on the server's host. It measures registered benchmarks over sockets, with values that are those of their
+/// parameters, and names no file, no host and no program.
+///
+/// # Errors
+/// Usage error: it names what is refused.
+pub(crate) fn read_job(bytes: &[u8]) -> Result<RankJob> {
+    let job: RankJob =
+        codec::decode(bytes).ok_or_else(|| Error::usage("a server runs only ranks of ombx run"))?;
+    let Work::Benchmarks(parts) = &job.work else {
+        return Err(Error::usage("a server runs only ranks of ombx run"));
+    };
+    if job.kind.medium != Medium::Sockets || parts.is_empty() {
+        return Err(Error::usage("a server runs only ranks over sockets"));
+    }
+    for Part { choices, plan } in parts {
+        let by_sockets = |choice: &&Choice| choice.bench.ranks.medium == Medium::Sockets;
+        if let Some(other) = choices.iter().find(|choice| !by_sockets(choice)) {
+            let name = other.bench.name;
+            return Err(Error::usage(format!("a server runs no {name:?}, only benchmarks over sockets")));
+        }
+        if !plan.under.is_empty() {
+            return Err(Error::usage("a server runs no loads"));
+        }
+        for name in plan.chosen.names() {
+            let parameter = choices.iter().find_map(|choice| choice.bench.parameter(name));
+            let parameter = parameter.filter(|parameter| parameter.name != HOSTS);
+            let parameter =
+                parameter.ok_or_else(|| Error::usage(format!("a server takes no option --{name}")))?;
+            plan.chosen.texts(parameter).iter().try_for_each(|text| parameter.read(text).map(drop))?;
+        }
+        for size in plan.sizes.iter().flatten() {
+            unit::parse_sizes(&size.0.to_string())?;
+        }
+        choices.iter().try_for_each(|choice| check_combinations(*choice, plan))?;
+    }
+    Ok(job)
+}
+
+#[cfg(test)]
+mod rank_tests {
+    use std::time::Duration;
+
+    use ombx_core::{
+        benchmark::{Registry, Threading},
+        measure::plan::{Launch, Plan},
+        unit::Bytes,
+    };
+
+    use super::*;
+    use crate::job::{RankKind, rank_job::LaunchSettings};
+
+    /// Returns a job of these benchmarks over sockets.
+    fn job(benches: &[&str], chosen: &[(&'static str, &str)]) -> RankJob {
+        let registry = Registry::load().unwrap();
+        let choices = benches.iter().map(|name| registry.get(name).unwrap()).collect();
+        let mut plan = Plan { sizes: Some(vec![Bytes(8), Bytes(64 << 10)]), ..Plan::default() };
+        chosen.iter().for_each(|(name, value)| plan.chosen.set(name, [*value]));
+        let launch = Some(Launch { number: 2, of: 5, order: 42 });
+        RankJob {
+            kind: RankKind { medium: Medium::Sockets, threading: Threading::Single },
+            argv: Vec::new(),
+            work: Work::Benchmarks(vec![Part { choices, plan }]),
+            settings: LaunchSettings { launch, ..LaunchSettings::default() },
+            time: Duration::from_secs(1),
+            timeout: None,
+            binds: true,
+        }
+    }
+
+    #[test]
+    fn a_server_reads_the_job_that_was_sent() {
+        let sent = job(&["sockets.bw", "sockets.latency"], &[("transport", "udp"), ("socket-buffer", "4M")]);
+        let read = read_job(&codec::encode(&sent)).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{sent:?}"));
+    }
+
+    #[test]
+    fn a_server_refuses_what_is_no_rank_over_sockets() {
+        let usual = || job(&["sockets.bw"], &[]);
+        let of_mpi = RankKind { medium: Medium::Mpi, threading: Threading::Single };
+        let changed = |change: fn(&mut Plan)| {
+            let mut job = usual();
+            if let Work::Benchmarks(parts) = &mut job.work {
+                change(&mut parts[0].plan);
+            }
+            job
+        };
+        for (job, why) in [
+            (RankJob { kind: of_mpi, ..usual() }, "only ranks over sockets"),
+            (RankJob { work: Work::Benchmarks(Vec::new()), ..usual() }, "only ranks over sockets"),
+            (job(&["sockets.pipeline"], &[]), "runs no \"sockets.pipeline\""),
+            (job(&["sockets.bw"], &[("sink", "file:/tmp/x")]), "no option --sink"),
+            (job(&["sockets.bw"], &[("hosts", "n01")]), "no option --hosts"),
+            (job(&["sockets.bw"], &[("rate", "5")]), "no option --rate"),
+            (job(&["sockets.bw"], &[("transport", "x")]), ""),
+            (changed(|plan| plan.under = vec!["sockets.bw".parse().unwrap()]), "no loads"),
+            (changed(|plan| plan.sizes = Some(vec![Bytes(u64::MAX)])), ""),
+        ] {
+            let error = read_job(&codec::encode(&job)).expect_err(why).to_string();
+            assert!(error.contains(why) && !error.contains('\n'), "{why}: {error}");
+        }
+        assert!(read_job(b"run sockets.bw").is_err());
+    }
 }

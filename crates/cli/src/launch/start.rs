@@ -1,9 +1,11 @@
 //! Where and how the ranks of a job start, as the user has chosen it.
 
-use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{env, fmt, path::PathBuf, str::FromStr, time::Duration};
 
 use ombx_core::{system::host_name::check_host, unit::digits};
 use serde::{Deserialize, Serialize};
+
+use super::detection;
 
 #[cfg(feature = "sockets")]
 use std::net::SocketAddr;
@@ -37,7 +39,33 @@ pub(crate) struct Start {
     pub(crate) token_file: Option<PathBuf>,
 }
 
+/// Name of the option of hosts, which is also a parameter of some benchmarks.
+pub(crate) const HOSTS: &str = "hosts";
+
+/// Variables of batch systems. Inside their allocations the launcher knows the hosts, and may reach them without a remote shell.
+const ALLOCATIONS: [&str; 5] =
+    ["SLURM_JOB_ID", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE", "COBALT_NODEFILE"];
+
+/// Returns whether a batch system has given hosts to this process.
+pub(super) fn in_allocation() -> bool {
+    ALLOCATIONS.iter().any(|name| env::var_os(name).is_some())
+}
+
 impl Start {
+    /// Returns whether this process is a rank, and starts none.
+    pub(crate) fn is_of_rank(&self) -> bool {
+        match &self.launcher {
+            Launcher::None => true,
+            Launcher::Auto => detection::launcher().is_some(),
+            Launcher::Mpiexec | Launcher::Srun | Launcher::Command(_) => false,
+        }
+    }
+
+    /// Returns whether all ranks of the job are on this host.
+    pub(crate) fn are_all_here(&self) -> bool {
+        self.hosts.is_empty() && self.hostfile.is_none() && !in_allocation()
+    }
+
     /// Places rank 0 on this host and rank 1 on that of a server.
     pub(crate) fn connect(&mut self, server: Server, token_file: Option<PathBuf>) {
         self.hosts = vec!["localhost".into(), server.host.clone()];

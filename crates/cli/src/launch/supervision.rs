@@ -1,18 +1,16 @@
 //! Supervision of a launcher: its records, its messages, its end, the user's signals and the time limit.
 
 use std::{
-    fmt::Display,
-    io::{self, BufRead, BufReader, Read},
+    io::{BufRead, BufReader, Read},
     os::unix::process::CommandExt,
     process::{Command, ExitStatus, Stdio},
     sync::mpsc::{self, RecvTimeoutError, Sender, SyncSender},
-    thread::{Builder, JoinHandle},
     time::Duration,
 };
 
 use ombx_core::{
     error::{Error, Result},
-    system::{clock::Since, limits::start_error},
+    system::clock::Since,
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::{
@@ -22,11 +20,13 @@ use signal_hook::{
 
 use crate::{
     launch::{
-        job_state::{Child, EndReason, Ended, History, JobState, Timeline},
+        finite_run::{cannot_start, spawn_thread},
+        job_state::{Child, EndReason, Ended, History, JobState},
         orphans::{self, StartingRanks},
         preflight::RankHost,
         repetition::Arrived,
         shared_memory::{self, OfOthers},
+        timeline::Timeline,
     },
     output::{Output, destination::Destination, progress::Progress},
 };
@@ -255,20 +255,4 @@ fn send_lines(pipe: Option<impl Read>, to: SyncSender<Event>, event: fn(Vec<u8>)
         }
     }
     drop(to.send(Event::Closed));
-}
-
-/// Starts a thread.
-///
-/// # Errors
-/// The system allows no further thread.
-pub(crate) fn spawn_thread<R: Send + 'static>(
-    name: &str,
-    work: impl FnOnce() -> R + Send + 'static,
-) -> Result<JoinHandle<R>> {
-    Builder::new().name(name.into()).spawn(work).map_err(|e| cannot_start("a thread", &e))
-}
-
-/// Returns the error about something that cannot be started.
-pub(crate) fn cannot_start(what: impl Display, error: &io::Error) -> Error {
-    Error::fabric(format!("cannot start {what}: {}", start_error(error)))
 }

@@ -32,9 +32,7 @@ use super::failure;
 use crate::{
     job::Work,
     launch::{
-        coordinator::{CONNECTION_REJECTED, Invitation},
-        core_to_core::cores,
-        detection,
+        coordinator::CONNECTION_REJECTED, core_to_core::cores, detection, invitation::Invitation,
         start::Start,
     },
     private_file,

@@ -24,7 +24,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::SignalForwarder;
 use crate::{
     arguments::{argv, output::FileArgs},
-    launch::{finite_run, supervision},
+    launch::finite_run,
     output::{
         destination::Existing,
         target::{self, ResultTarget},
@@ -101,9 +101,9 @@ impl SideCommand {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).args(words);
         command.envs(self.variables.iter().map(|variable| (&variable.name, &variable.value)));
-        command.stdin(standard_input_again().map_err(|e| supervision::cannot_start(self, &e))?);
+        command.stdin(standard_input_again().map_err(|e| finite_run::cannot_start(self, &e))?);
         command.stdout(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(|e| supervision::cannot_start(self, &e))?;
+        let mut child = command.spawn().map_err(|e| finite_run::cannot_start(self, &e))?;
         signals.pass_on_to(&child)?;
         let records = match self.read(&mut child, turn, file) {
             Ok(records) => records,
