@@ -274,7 +274,9 @@ fn command(
 ) -> Result<Command> {
     let of_ranks = job.of_ranks(kind, settings)?;
     match kind.medium {
-        Medium::Mpi => mpiexec::command(&job.start, job.extent.ranks, kind.threading, rank_words(of_ranks)?),
+        Medium::Mpi => {
+            mpiexec::command(&job.start, job.extent.ranks, kind.threading, rank_words(of_ranks)?.into())
+        }
         #[cfg(feature = "sockets")]
         Medium::Sockets => coordinator::command(job, of_ranks, reserved),
         #[cfg(not(feature = "sockets"))]
@@ -283,16 +285,15 @@ fn command(
             "--hostfile is for ranks, which a pipeline does not have: give the hosts of its nodes by --hosts",
         )),
         Medium::Own => {
-            let words = rank_words(of_ranks)?;
-            let mut command = Command::new(&words[0]);
-            command.args(&words[1..]).stdin(Stdio::null());
+            let [program, rank, job] = rank_words(of_ranks)?;
+            let mut command = Command::new(program);
+            command.args([rank, job]).stdin(Stdio::null());
             Ok(command)
         }
     }
 }
 
 /// Returns the command line of a rank, the executable first.
-fn rank_words(of_ranks: RankJob) -> Result<Vec<OsString>> {
-    let first = [argv::executable()?.into(), RANK.into()];
-    Ok(first.into_iter().chain(of_ranks.words()).collect())
+fn rank_words(of_ranks: RankJob) -> Result<[OsString; 3]> {
+    Ok([argv::executable()?.into(), RANK.into(), of_ranks.word()?])
 }

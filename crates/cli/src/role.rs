@@ -25,7 +25,7 @@ use crate::launch::{coordinator, invitation, served};
 /// `None` for other words.
 pub(crate) fn started(words: &[OsString]) -> Option<Result<u8>> {
     Some(match words.get(1)?.to_str()? {
-        launch::RANK => RankJob::from_words(&words[2..]).and_then(rank::run),
+        launch::RANK => RankJob::parse(words.get(2)?).and_then(rank::run),
         #[cfg(feature = "mpi")]
         transport::SUBCOMMAND => transport::exchange(),
         #[cfg(feature = "sockets")]

@@ -63,6 +63,13 @@ fn an_explicit_mpiexec_writes_the_file_and_the_exit_code() {
     assert_eq!(kept.run().end.unwrap().1.skipped, 1, "{done}");
 }
 
+#[test]
+fn ranks_of_an_explicit_mpiexec_have_one_command_line() {
+    let script = "exec \"$0\" run p2p.latency --sizes 8 --iterations 1${PMI_RANK:-$OMPI_COMM_WORLD_RANK}";
+    let done = Job::on_ranks(2, "/bin/sh".as_ref()).args(["-c", script]).arg(mpi::ombx()).run().expect(6);
+    done.complains(&["rank 1", "runs another command line than rank 0"]);
+}
+
 /// Two of the ranks measure, and the others wait.
 #[test]
 fn idle_and_crowded_ranks_have_notices() {

@@ -1,8 +1,16 @@
-//! What the ranks of one start get of a job, as words of the command `ombx rank` or inside an invitation.
+//! What the ranks of one start get of a job, as the word after `ombx rank` or inside an invitation.
 
-use std::{ffi::OsString, time::Duration};
+use std::{
+    ffi::{OsStr, OsString},
+    io::Read,
+    time::Duration,
+};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use flate2::{
+    Compression,
+    read::{DeflateDecoder, DeflateEncoder},
+};
 use ombx_core::{
     codec,
     error::{Error, Result},
@@ -12,10 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::{RankKind, Work};
 
-/// Maximum length of a word. Linux allows 128 KiB for an argument.
-const LONGEST_WORD: usize = 96 << 10;
-/// Length of all words above which batches are left out. Linux allows a quarter of the stack for all arguments.
-const LONGEST: usize = 512 << 10;
+/// Maximum length of the word of a job. Linux allows 128 KiB for an argument, and for the variable in which Open MPI keeps all arguments.
+const LONGEST: usize = 96 << 10;
 
 /// The part of a job that ranks of one kind need. They read neither options nor files of the user.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -35,32 +41,46 @@ pub(crate) struct RankJob {
 }
 
 impl RankJob {
-    /// Returns the job as words whose letters launchers and shells pass on as they are. Batches for which they have no room are left out.
-    pub(crate) fn words(mut self) -> Vec<OsString> {
-        let mut text = self.text();
-        if text.len() > LONGEST {
+    /// Returns the job as one word whose letters launchers and shells pass on as they are. Batches for which it has no room are left out.
+    ///
+    /// # Errors
+    /// Usage error: the word is longer than an argument may be.
+    pub(crate) fn word(mut self) -> Result<OsString> {
+        let mut word = self.text();
+        if word.len() > LONGEST {
             self.settings.batches = KnownBatches::default();
-            text = self.text();
+            word = self.text();
         }
-        text.as_bytes()
-            .chunks(LONGEST_WORD)
-            .map(|word| String::from_utf8_lossy(word).into_owned().into())
-            .collect()
+        if word.len() > LONGEST {
+            return Err(Error::usage(format!(
+                "the job is too long for an argument of its ranks, {} KiB of at most {}: measure its benchmarks in several jobs",
+                word.len() >> 10,
+                LONGEST >> 10
+            )));
+        }
+        Ok(word.into())
     }
 
     fn text(&self) -> String {
-        URL_SAFE_NO_PAD.encode(codec::encode(self))
+        let mut bytes = Vec::new();
+        // Reading from memory does not fail.
+        let _ = DeflateEncoder::new(&*codec::encode(self), Compression::default()).read_to_end(&mut bytes);
+        URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Reads the words of another process.
+    /// Reads the word of another process.
     ///
     /// # Errors
-    /// The words are no job of this build.
-    pub(crate) fn from_words(words: &[OsString]) -> Result<RankJob> {
-        let bytes = URL_SAFE_NO_PAD.decode(words.join("".as_ref()).as_encoded_bytes()).ok();
-        bytes.and_then(|bytes| codec::decode(&bytes)).ok_or_else(|| {
-            Error::fabric("only another ombx gives a rank its job: install the same build on every host")
-        })
+    /// The word is no job of this build.
+    pub(crate) fn parse(word: &OsStr) -> Result<RankJob> {
+        let packed = URL_SAFE_NO_PAD.decode(word.as_encoded_bytes()).ok();
+        let mut bytes = Vec::new();
+        packed
+            .and_then(|packed| DeflateDecoder::new(&*packed).read_to_end(&mut bytes).ok())
+            .and_then(|_| codec::decode(&bytes))
+            .ok_or_else(|| {
+                Error::fabric("only another ombx gives a rank its job: install the same build on every host")
+            })
     }
 
     /// Returns the work under the settings of this launch.
@@ -169,24 +189,27 @@ mod tests {
 
     #[test]
     fn a_job_is_read_as_it_was_written() {
-        let words = job().words();
-        let read = RankJob::from_words(&words).unwrap();
+        let word = job().word().unwrap();
+        let read = RankJob::parse(&word).unwrap();
         assert_eq!(format!("{read:?}"), format!("{:?}", job()));
-        for wrong in [&[][..], &["".into()], &["ü".into()], &[words[0].clone(), "--no-verify".into()]] {
-            assert!(RankJob::from_words(wrong).is_err(), "{wrong:?}");
+        let longer = format!("{}--no-verify", word.display());
+        for wrong in ["", "x", "ü", &longer[..longer.len() - 20], "run"] {
+            assert!(RankJob::parse(wrong.as_ref()).is_err(), "{wrong:?}");
         }
     }
 
     #[test]
-    fn no_word_is_longer_than_an_argument_may_be() {
+    fn the_word_is_no_longer_than_an_argument_may_be() {
         let mut job = job();
-        (0..20_000).for_each(|row| job.settings.batches.insert(&row.to_string(), 1000));
-        let words = job.clone().words();
-        assert!(words.len() > 1 && words.iter().all(|word| word.len() <= LONGEST_WORD));
-        assert_eq!(RankJob::from_words(&words).unwrap().settings, job.settings);
-        (0..200_000).for_each(|row| job.settings.batches.insert(&row.to_string(), 1000));
-        let read = RankJob::from_words(&job.words()).unwrap();
+        (0..9000).for_each(|row| job.settings.batches.insert(&row.to_string(), 1000));
+        let word = job.clone().word().unwrap();
+        assert!(word.len() <= LONGEST);
+        assert_eq!(RankJob::parse(&word).unwrap().settings, job.settings);
+        (0..90_000).for_each(|row| job.settings.batches.insert(&row.to_string(), 1000));
+        let read = RankJob::parse(&job.clone().word().unwrap()).unwrap();
         assert_eq!(read.settings.batches, KnownBatches::default());
+        job.settings.rest.left_out = (0..90_000).map(|row| RowName::new(&row.to_string())).collect();
+        assert!(job.word().unwrap_err().to_string().contains("several jobs"));
     }
 
     #[test]
