@@ -157,9 +157,15 @@ const MUTATIONS: &[Mutation] = &[
             ),
             seen("sockets", "-- a_job_is_interrupted", "---- failures::a_job_is_interrupted stdout"),
             seen("faults", "--mpi mpich", "WRONG: exit code 6"),
-            seen("fault-table", "--mpi mpich --share 1/40", "WRONG: exit code 6"),
             seen("soak", "--mpi mpich --seed 1", "exit code 6"),
         ],
+    },
+    Mutation {
+        defect: "wrong data ends with the code of a skipped row",
+        file: "crates/cli/src/output.rs",
+        before: "LinkJudge::exit_code),\n            code => code,",
+        after: "LinkJudge::exit_code),\n            _ => ombx_core::error::Exit::Incomplete.code(),",
+        seen: &[seen("fault-table", "--mpi mpich --share 1/60", "WRONG: exit code 4")],
     },
     Mutation {
         defect: "messages of an OSU program get fewer iterations from a smaller size on",
