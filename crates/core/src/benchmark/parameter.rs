@@ -385,7 +385,9 @@ pub struct Chosen(BTreeMap<&'static str, Vec<Text>>);
 
 impl Serialize for Chosen {
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        to.collect_map(self.0.iter().map(|(name, values)| (name, Vec::from_iter(values.iter().map(|text| &**text)))))
+        to.collect_map(
+            self.0.iter().map(|(name, values)| (name, Vec::from_iter(values.iter().map(|text| &**text)))),
+        )
     }
 }
 
