@@ -196,7 +196,7 @@ fn a_timer_writes_the_newest_results_of_a_directory() {
     let line = crontab_line()
         .replace("/var/lib/prometheus/node-exporter", &text(&collector))
         .replace("/var/lib/ombx/days", &text(&days))
-        .replace("ombx show", &format!("{} show", text(&mpi::ombx())));
+        .replace("ombx show", &format!("{} show", text(mpi::ombx())));
     let run = || Job::new("sh").args(["-c", &line]).run();
     let written = || fs::read_to_string(collector.join("ombx-days.prom")).unwrap_or_default();
     fs::write(days.join("links.jsonl"), results::links()).unwrap();
