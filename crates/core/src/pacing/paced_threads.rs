@@ -314,7 +314,8 @@ impl Steps for PacedThreads<'_> {
         let mean_us = |ns: &u64| *ns as f64 / 1e3 / self.iterations.max(1) as f64;
         let mine: Vec<f64> = self.spent_ns.iter().map(mean_us).collect();
         let all: Option<Vec<Vec<f64>>> = self.starters.team.gather_messages(&mine)?;
-        let means = all.unwrap_or_default().concat();
+        // A row has the figures of its timed rank, which is not rank 0 in the reverse direction.
+        let means: Vec<f64> = self.starters.team.broadcast_message(all.unwrap_or_default().concat())?;
         let Some(least) = means.iter().copied().reduce(f64::min) else { return Ok(Figures::new()) };
         let largest = means.iter().copied().fold(least, f64::max);
         let mean = means.iter().sum::<f64>() / means.len() as f64;
