@@ -1,6 +1,10 @@
 //! The checks: what each one runs, and which command runs it by default.
 
-use std::{env, path::Path, process::Command};
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use ombx_toolchain::{Mpi, Outcome, Result, Share, Step, cannot_run, cargo, counts, succeeds};
 
@@ -219,10 +223,15 @@ fn advisories(run: &Run) -> Vec<Step> {
     let tool = succeeds(cargo().args(["deny", "--version"]));
     let is_newest = tool && succeeds(cargo().args(["deny", "fetch", "db"]).current_dir(&run.workspace.root));
     let homes = [("CARGO_HOME", "advisory-dbs"), ("HOME", ".cargo/advisory-dbs")];
+    // An attempt to fetch leaves an empty directory.
+    let has_database = |directory: PathBuf| {
+        let mut entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        entries.any(|entry| entry.path().is_dir())
+    };
     let is_here = || {
         homes
             .iter()
-            .any(|(home, below)| env::var_os(home).is_some_and(|at| Path::new(&at).join(below).is_dir()))
+            .any(|(home, below)| env::var_os(home).is_some_and(|at| has_database(Path::new(&at).join(below))))
     };
     if tool && !is_newest && !is_here() {
         return vec![Step::skipped(
@@ -423,7 +432,7 @@ fn outcome(count: usize, of_what: &str) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, fs};
+    use std::collections::BTreeSet;
 
     use super::*;
 
