@@ -80,19 +80,11 @@ pub(crate) const SLICES: &[Slice] = &[
     slice(9, &[Part::with("matrices", Which::Openmpi).share(1, 2)]),
     slice(11, &[Part::with("hosts", Which::Openmpi).share(1, 3)]),
     slice(12, &[Part::whole("published").share(1, 2)]),
-    slice(9, &[Part::with("matrices", Which::Mpich).share(2, 2)]),
     slice(11, &[Part::with("hosts", Which::Mpich).share(2, 3)]),
     slice(10, &[Part::with("fault-table", Which::Openmpi)]),
     slice(11, &[Part::whole("soak"), Part::whole("fuzz")]),
-    slice(9, &[Part::with("matrices", Which::Openmpi).share(2, 2)]),
-    slice(11, &[Part::with("hosts", Which::Openmpi).share(2, 3)]),
-    slice(12, &[Part::whole("libraries").share(2, 2)]),
-    slice(11, &[Part::with("hosts", Which::Mpich).share(3, 3)]),
-    slice(10, &[Part::whole("sanitize"), Part::whole("instructions"), Part::whole("work")]),
-    slice(11, &[Part::with("hosts", Which::Openmpi).share(3, 3)]),
-    slice(12, &[Part::whole("published").share(2, 2), Part::whole("easybuild")]),
     slice(
-        9,
+        5,
         &[
             Part::whole("dependencies"),
             Part::whole("advisories"),
@@ -102,6 +94,14 @@ pub(crate) const SLICES: &[Slice] = &[
             Part::whole("monitoring"),
         ],
     ),
+    slice(10, &[Part::whole("sanitize"), Part::whole("instructions"), Part::whole("work")]),
+    slice(7, &[Part::with("matrices", Which::Mpich).share(2, 2)]),
+    slice(9, &[Part::with("matrices", Which::Openmpi).share(2, 2)]),
+    slice(11, &[Part::with("hosts", Which::Openmpi).share(2, 3)]),
+    slice(12, &[Part::whole("libraries").share(2, 2)]),
+    slice(11, &[Part::with("hosts", Which::Mpich).share(3, 3)]),
+    slice(11, &[Part::with("hosts", Which::Openmpi).share(3, 3)]),
+    slice(12, &[Part::whole("published").share(2, 2), Part::whole("easybuild")]),
 ];
 
 /// Returns the number of commits up to the one that is checked out.
