@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use ombx_toolchain::{Mpi, Outcome, Result, Share, Step, cannot_run, cargo, counts, succeeds};
+use ombx_toolchain::{Mpi, NO_TEST, Outcome, Result, Share, Step, cannot_run, cargo, counts, succeeds};
 
 use crate::{delegate, package::Need, setup, slices, test::Run, tidy};
 
@@ -316,12 +316,15 @@ fn selection(run: &Run) -> Vec<Step> {
     steps
 }
 
-/// Returns whether a command fails with a sentence about [`NO_NAME`], and without a panic.
+/// Returns whether a command fails with a sentence about [`NO_NAME`], or because it selects no test, and without a panic. Command
+/// lines that it prints contain the name in any case.
 fn refuses(command: &mut Command) -> Result<Outcome> {
     let done = command.output().map_err(|source| cannot_run(command, source))?;
     let text = [done.stdout, done.stderr].concat();
     let text = String::from_utf8_lossy(&text);
-    let is_refused = !done.status.success() && text.contains(NO_NAME) && !text.contains("panicked");
+    let mut said = text.lines().filter(|line| !line.trim_start().starts_with("$ "));
+    let has_reason = said.any(|line| line.contains(NO_NAME) || line.contains(NO_TEST));
+    let is_refused = !done.status.success() && has_reason && !text.contains("panicked");
     Ok(if is_refused {
         Outcome::Passed
     } else {

@@ -30,7 +30,7 @@ pub use mpi::{Flavour, Mpi, Places, Which, installed};
 pub use named::named;
 pub use omb::Omb;
 pub use share::Share;
-pub use step::{Outcome, Step, Summary};
+pub use step::{NO_TEST, Outcome, Step, Summary};
 pub use table::table;
 pub use tally::Tally;
 pub use workspace::{Dependency, Kind, Package, Workspace, cargo, emptied};

@@ -18,7 +18,7 @@ use crate::{
 /// Time within which the standard error of an ended command arrives.
 const LAST_ERRORS: Duration = Duration::from_secs(5);
 /// Reason of a test command that ran no test.
-const NOTHING: &str = "no test was selected";
+pub const NO_TEST: &str = "no test was selected";
 
 /// Outcome of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,8 +110,8 @@ impl Step {
             Ok(ended)
         });
         if !step.failed() && tally == Tally::default() {
-            println!("-- {}: failed, {NOTHING}", step.what);
-            step.outcome = Outcome::Failed(NOTHING.into());
+            println!("-- {}: failed, {NO_TEST}", step.what);
+            step.outcome = Outcome::Failed(NO_TEST.into());
         }
         // A command that failed without a failed test, for example a compiler error, counts as one failure.
         if step.failed() && tally.failed == 0 {
@@ -224,7 +224,7 @@ mod tests {
     fn a_command_that_selects_no_test_fails() {
         let line = "test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 9 filtered out";
         let step = Step::count("t", &mut shell(&format!("echo '{line}'")));
-        assert_eq!(step.outcome, Outcome::Failed(NOTHING.into()));
+        assert_eq!(step.outcome, Outcome::Failed(NO_TEST.into()));
         assert_eq!(step.tally.failed, 1);
     }
 
