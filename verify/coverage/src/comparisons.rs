@@ -7,7 +7,8 @@ use std::{
 };
 
 use clap::Parser;
-use ombx_core::{measure::runner::Shuffle, stats::median};
+use ombx_core::measure::runner::Shuffle;
+use ombx_record::stats::median;
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     file,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ombx_core::{
-    measure::runner::SplitMix64,
+use ombx_core::measure::runner::SplitMix64;
+use ombx_record::{
     order::sort_by_value,
     result::{Level, Mark, MarkCode, Measurement},
     stats,
