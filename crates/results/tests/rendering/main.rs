@@ -7,13 +7,13 @@ mod osu;
 mod pipeline;
 mod table;
 
+use ombx_record::file;
 use ombx_record::{
     result::{BusTraffic, Measurement, Metric, OverLaunches, Run, Samples, Tally, Work},
     stats::Summary,
 };
 use ombx_results::{
     estimate::Cases,
-    file,
     number::{RateUnit, TimeUnit, Units},
     percentiles::Percentiles,
     render::{Renderer, Shown},
