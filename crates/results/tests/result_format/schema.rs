@@ -17,7 +17,7 @@ fn every_golden_line_is_valid() {
     let validator = validator();
     let golden = [
         include_str!("../../../record/tests/golden/one_launch.jsonl"),
-        include_str!("../golden/three_launches.jsonl"),
+        include_str!("../../../record/tests/golden/three_launches.jsonl"),
     ];
     for text in golden.into_iter().flat_map(str::lines) {
         let errors: Vec<String> = validator.iter_errors(&json(text)).map(|e| e.to_string()).collect();
