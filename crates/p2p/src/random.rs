@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use ombx_core::random::SplitMix64;
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, Kernel, Layout, Method, Metric, ParameterValue, Work,
@@ -11,7 +12,7 @@ use ombx_core::{
         reduction::MESSAGE_TYPE,
     },
     error::Result,
-    measure::{runner::SplitMix64, session::Session},
+    measure::session::Session,
     result::Check,
     unit::Rank,
 };

@@ -23,6 +23,7 @@ pub mod file;
 pub mod link;
 pub mod named;
 pub mod order;
+pub mod random;
 pub mod regular_file;
 pub mod result;
 pub mod runs;

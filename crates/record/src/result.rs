@@ -9,7 +9,9 @@ mod mark;
 mod phases;
 mod place;
 mod rate;
+mod row_name;
 mod run;
+mod share;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,14 +23,19 @@ use crate::stats::{self, Percentile, Summary};
 pub use self::{
     check::{Check, Mismatch},
     clock::ClockProperties,
-    figure::{ALONE, ConnectionCounters, Figure, Figures, OVERLAPPING, interval_names},
+    figure::{
+        ACHIEVED, ALONE, BACKLOG, ConnectionCounters, Figure, Figures, LOAD_AGAIN, NO_LOAD, OFFERED,
+        OVERLAPPING, SATURATED_PERCENT, interval_names,
+    },
     growth::Growth,
     interval::Interval,
     mark::{Level, Mark, MarkCode},
     phases::Phases,
-    place::Place,
+    place::{Place, Placement},
     rate::{Headline, MESSAGE_RATE_UNIT, Rate, Rates},
+    row_name::{KnownBatches, RowName},
     run::{ClockFacts, Run, Tally},
+    share::{SHARES, Share},
     work::{Aggregation, BusTraffic, Metric, Work},
 };
 

@@ -8,8 +8,8 @@ mod cases;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ombx_core::measure::plan::RowName;
 use ombx_record::file::Ending;
+use ombx_record::result::RowName;
 use ombx_record::{
     result::Measurement,
     stats::{Summary, median},

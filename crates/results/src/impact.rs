@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
-use ombx_core::measure::plan::Under;
+use ombx_record::result::{LOAD_AGAIN, NO_LOAD};
 use ombx_record::{
     result::{Measurement, Metric, Outcome, interval_names},
     unit::Bytes,
@@ -90,8 +90,7 @@ impl Factor {
 impl Row {
     /// Returns whether there was no load, before the loads or after them.
     fn is_idle(&self) -> bool {
-        let nothing = Under::Nothing.to_string();
-        self.under.strip_prefix(&nothing).is_some_and(|rest| rest.is_empty() || rest == Under::AGAIN)
+        self.under.strip_prefix(NO_LOAD).is_some_and(|rest| rest.is_empty() || rest == LOAD_AGAIN)
     }
 }
 

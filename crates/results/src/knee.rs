@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::two_sided::request::{ACHIEVED, BACKLOG, OFFERED, SATURATED_PERCENT};
+use ombx_record::result::{ACHIEVED, BACKLOG, OFFERED, SATURATED_PERCENT};
 use ombx_record::result::{Measurement, Outcome};
 
 use crate::number::figure;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use ombx_core::team::Placement;
 use ombx_record::link;
+use ombx_record::result::Placement;
 use ombx_record::{
     cpu_list::parse_cpus,
     fact::{Fact, HostFacts},

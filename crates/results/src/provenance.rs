@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::team::Placement;
 use ombx_host::node_set;
+use ombx_record::result::Placement;
 use ombx_record::{
     fact::{Fact, Facts, HostFacts},
     order::sort_by_number,

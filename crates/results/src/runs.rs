@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ombx_core::team::Placement;
 use ombx_record::file::{Record, Round, RunWithRows};
+use ombx_record::result::Placement;
 use ombx_record::runs::hosts;
 use ombx_record::runs::is_next_launch;
 use ombx_record::runs::is_same_launch;

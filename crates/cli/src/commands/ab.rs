@@ -17,12 +17,13 @@ use clap::{Arg, ArgMatches, Args, parser::ValueSource};
 use ombx_core::{
     benchmark::{Chosen, Registry},
     measure::{
-        plan::{Effort, KnownBatches, Launch, Rest, RowName},
+        plan::{Effort, Launch, Rest},
         runner::Part,
     },
 };
 use ombx_host::since::Since;
 use ombx_record::file::{self, Record};
+use ombx_record::result::{KnownBatches, RowName};
 use ombx_record::{
     error::{Error, Exit, Result},
     result::{Check, Outcome},

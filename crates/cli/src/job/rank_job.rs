@@ -11,7 +11,8 @@ use flate2::{
     Compression,
     read::{DeflateDecoder, DeflateEncoder},
 };
-use ombx_core::measure::plan::{Effort, KnownBatches, Launch, Plan, Rest};
+use ombx_core::measure::plan::{Effort, Launch, Plan, Rest};
+use ombx_record::result::KnownBatches;
 use ombx_record::{
     codec,
     error::{Error, Result},
@@ -143,8 +144,9 @@ impl LaunchSettings {
 mod tests {
     use ombx_core::{
         benchmark::{Medium, Registry, Threading},
-        measure::{plan::RowName, runner::Part},
+        measure::runner::Part,
     };
+    use ombx_record::result::RowName;
 
     use super::*;
 

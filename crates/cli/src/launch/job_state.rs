@@ -7,9 +7,9 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::measure::plan::RowName;
 use ombx_host::{environment::hostname, limits::KilledForMemory, node_set, since::Since};
 use ombx_record::file::{self, Record, RunOutcome};
+use ombx_record::result::RowName;
 use ombx_record::{
     error::{Error, Exit, Result},
     result::{Measurement, Outcome},

@@ -4,10 +4,11 @@ use std::{collections::BTreeSet, thread, time::Duration};
 
 use ombx_core::{
     benchmark::Benchmark,
-    measure::plan::{KnownBatches, Launch, Rest, RowName},
+    measure::plan::{Launch, Rest},
 };
 use ombx_host::since::Since;
 use ombx_record::file::{Ended, Ending};
+use ombx_record::result::{KnownBatches, RowName};
 use ombx_record::{
     result::{Measurement, Outcome},
     stats::Summary,

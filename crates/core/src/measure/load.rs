@@ -2,6 +2,8 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
+use ombx_record::result::LOAD_AGAIN;
+use ombx_record::result::NO_LOAD;
 use ombx_record::{
     error::{Error, Kind, Result},
     order::sort_by_number,
@@ -363,7 +365,7 @@ fn times(row: &Measurement) -> [Option<Timed>; 2] {
 /// Adds impact factors to the rows of one benchmark in one launch: of each load against the case without load, which is the geometric
 /// mean of both measurements if it was measured before and after; and of the second measurement against the first.
 fn describe_impact(rows: &mut [Measurement]) {
-    let [before, after] = [Under::Nothing.to_string(), format!("{}{}", Under::Nothing, Under::AGAIN)];
+    let [before, after] = [Under::Nothing.to_string(), format!("{NO_LOAD}{LOAD_AGAIN}")];
     let case = |row: &Measurement| {
         let mut axes = row.axes.clone();
         let under = axes.remove(UNDER).unwrap_or_default();

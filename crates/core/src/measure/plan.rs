@@ -1,13 +1,12 @@
 //! The plan: what the user selected for a run.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    str::FromStr,
-    time::Duration,
-};
+use std::{collections::BTreeSet, fmt, str::FromStr, time::Duration};
 
 use ombx_host::performance::{self, OpenMeter};
+use ombx_record::result::KnownBatches;
+use ombx_record::result::LOAD_AGAIN;
+use ombx_record::result::NO_LOAD;
+use ombx_record::result::RowName;
 use ombx_record::{
     error::{Error, Result},
     unit::Bytes,
@@ -167,30 +166,6 @@ impl Plan {
     }
 }
 
-/// Iterations per sample by row. All launches of a run take them from its first launch, because figures of different batches
-/// differ by the cost of the clock.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct KnownBatches(BTreeMap<u32, u64>);
-
-impl KnownBatches {
-    /// Sets the batch of the row with this key.
-    pub fn insert(&mut self, key: &str, batch: u64) {
-        self.0.insert(hash(key), batch);
-    }
-
-    /// Returns the batch of the row with this key; `None` if no launch has measured it.
-    pub fn get(&self, key: &str) -> Option<u64> {
-        // The client of a server may send any number.
-        self.0.get(&hash(key)).copied().filter(|batch| *batch > 0)
-    }
-}
-
-/// Returns 32 bits that identify a key: the list is an argument of every rank. Method: FNV-1a. Two keys with the same bits would
-/// share a batch, which is then unusual but not wrong.
-fn hash(key: &str) -> u32 {
-    key.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
 /// One of several launches of the same plan. Each runs the cases in another order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launch {
@@ -240,20 +215,6 @@ impl Rest {
     }
 }
 
-/// 64 bits that identify the key of a row: the rest of a plan is an argument of every rank. Method: FNV-1a.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct RowName(u64);
-
-impl RowName {
-    /// Returns the name of the row with this key.
-    pub fn new(key: &str) -> RowName {
-        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        RowName(key.bytes().fold(0xcbf2_9ce4_8422_2325, hash))
-    }
-}
-
-/// Word for no load.
-const NOTHING: &str = "nothing";
 /// Message size of congestors, as in GPCNeT.
 const USUAL_BYTES: Bytes = Bytes(4096);
 
@@ -276,8 +237,6 @@ pub struct Congestor {
 }
 
 impl Under {
-    /// End of the name of a load that is measured for the second time.
-    pub const AGAIN: &str = "-again";
     /// Minimum number of ranks that are kept for a congestor.
     const LEAST_RANKS: u32 = 2;
 
@@ -301,7 +260,7 @@ impl FromStr for Under {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Under> {
-        if text == NOTHING {
+        if text == NO_LOAD {
             return Ok(Under::Nothing);
         }
         let congestors = text.split('+').map(|part| parse_congestor(text, part));
@@ -327,7 +286,7 @@ fn parse_congestor(load: &str, part: &str) -> Result<Congestor> {
 impl fmt::Display for Under {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Under::Nothing => f.write_str(NOTHING),
+            Under::Nothing => f.write_str(NO_LOAD),
             Under::Congestors(congestors) => {
                 let names = congestors.iter().map(|Congestor { bench, bytes }| format!("{bench}:{bytes}"));
                 f.write_str(&names.collect::<Vec<_>>().join("+"))
@@ -336,10 +295,10 @@ impl fmt::Display for Under {
     }
 }
 
-/// Returns the names of loads in rows: of two equal ones, the second has [`Under::AGAIN`] after its name.
+/// Returns the names of loads in rows: of two equal ones, the second has [`LOAD_AGAIN`] after its name.
 pub fn load_names(loads: &[Under]) -> Vec<String> {
     let name = |(at, load): (usize, &Under)| {
-        if loads[..at].contains(load) { format!("{load}{}", Under::AGAIN) } else { load.to_string() }
+        if loads[..at].contains(load) { format!("{load}{}", LOAD_AGAIN) } else { load.to_string() }
     };
     loads.iter().enumerate().map(name).collect()
 }
@@ -375,20 +334,6 @@ mod tests {
         assert_eq!(plan.depths(), [64]);
         plan.chosen.choose([8, 2, 4].map(Depth));
         assert_eq!((plan.depths(), plan.pairs()), (vec![8, 2, 4], None));
-    }
-}
-
-#[cfg(test)]
-mod known_batches_tests {
-    use super::*;
-
-    #[test]
-    fn batches_are_found_by_the_keys_of_rows() {
-        let mut batches = KnownBatches::default();
-        batches.insert("p2p.latency/bytes=8", 25);
-        batches.insert("p2p.bw/bytes=8,depth=64", 1);
-        let found = ["p2p.latency/bytes=8", "p2p.latency/bytes=16"].map(|key| batches.get(key));
-        assert_eq!(found, [Some(25), None]);
     }
 }
 

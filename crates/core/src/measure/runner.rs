@@ -6,6 +6,9 @@ use std::{
 };
 
 use ombx_host::{device_counters::DeviceCounters, environment, machine};
+use ombx_record::random::SplitMix64;
+use ombx_record::random::mix;
+use ombx_record::result::{Placement, RowName};
 use ombx_record::runs::CONTINUES;
 use ombx_record::{
     error::{Error, Result},
@@ -20,11 +23,11 @@ use crate::{
     clock::Clock,
     measure::{
         load,
-        plan::{Effort, Launch, Plan, RowName},
+        plan::{Effort, Launch, Plan},
         rounds::{OpenCase, Sampling},
         session::{Ranks, Sink, passed_on, selected},
     },
-    team::{Placement, Team},
+    team::Team,
     trust,
 };
 
@@ -422,25 +425,6 @@ impl Shuffle {
     fn mask(&self) -> u64 {
         (1 << self.half) - 1
     }
-}
-
-/// Random numbers by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), which are the same on every rank. The number is the seed.
-#[derive(Debug, Clone)]
-pub struct SplitMix64(pub u64);
-
-impl SplitMix64 {
-    /// Returns the next 64 random bits.
-    pub fn next_u64(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
-    }
-}
-
-/// Mixes bits with the finaliser of SplitMix64.
-fn mix(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 #[cfg(test)]

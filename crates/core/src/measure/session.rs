@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ombx_record::result::RowName;
 use ombx_record::{
     error::{Error, Kind, Result},
     result::{Growth, Interval, Mark, Measurement, Outcome, Place, Run, Tally},
@@ -14,11 +15,7 @@ use crate::{
         ParameterValue, Preset, Role, Streams, Threading, Value, memory,
     },
     clock::Clock,
-    measure::{
-        engine::OpenKernel,
-        plan::{Plan, RowName},
-        runner::Background,
-    },
+    measure::{engine::OpenKernel, plan::Plan, runner::Background},
     team::Team,
     trust,
 };

@@ -5,17 +5,14 @@ use std::collections::BTreeSet;
 use ombx_host::device_counters::is_error;
 use ombx_host::device_counters::is_throttling;
 use ombx_host::environment::Counters;
+use ombx_record::result::{BACKLOG, OFFERED, SATURATED_PERCENT};
 use ombx_record::{
     order::sort_by_number,
     result::{Check, Figures, Growth, Level, Mark, MarkCode, Samples},
     stats::{self, Summary},
 };
 
-use crate::{
-    measure::stop::Ending,
-    trust::Effect,
-    two_sided::request::{BACKLOG, OFFERED, SATURATED_PERCENT},
-};
+use crate::{measure::stop::Ending, trust::Effect};
 
 /// A row is marked if a hypervisor took more than this fraction of its CPU time.
 const MAX_STOLEN: f64 = 0.01;

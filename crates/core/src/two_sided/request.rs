@@ -6,6 +6,9 @@
 
 use std::fmt;
 
+use ombx_record::result::ACHIEVED;
+use ombx_record::result::BACKLOG;
+use ombx_record::result::OFFERED;
 use ombx_record::{
     error::{Error, Result},
     result::{Check, Figure, Figures, Metric, Mismatch, Work},
@@ -229,15 +232,6 @@ pub(in crate::two_sided) fn at_each_rate(
     row::every_case(session, &KernelFactory::new(kind, &open))
 }
 
-/// Name of the figure with the offered rate, in requests per second.
-pub const OFFERED: &str = "offered_rps";
-/// Name of the figure with the rate of replies, in requests per second.
-pub const ACHIEVED: &str = "achieved_rps";
-/// Name of the figure with the growth of the latency in percent of the elapsed time. It is 0 in a steady state. If only a part p of
-/// the offered rate is achieved, it tends to (1 - p) / p.
-pub const BACKLOG: &str = "backlog_percent";
-/// Backlog above which a rate counts as not achieved.
-pub const SATURATED_PERCENT: f64 = 1.0;
 /// Minimum number of requests for the figures.
 const LEAST: usize = 20;
 /// Number of parts of a round, whose rates give the interval.

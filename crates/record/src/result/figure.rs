@@ -84,3 +84,18 @@ pub fn interval_names(name: &str) -> Option<[String; 2]> {
     let (stem, unit) = name.rsplit_once('_')?;
     Some(["low", "high"].map(|end| format!("{stem}_{end}_{unit}")))
 }
+
+/// Name of the figure with the offered rate, in requests per second.
+pub const OFFERED: &str = "offered_rps";
+/// Name of the figure with the rate of replies, in requests per second.
+pub const ACHIEVED: &str = "achieved_rps";
+/// Name of the figure with the growth of the latency in percent of the elapsed time. It is 0 in a steady state. If only a part p of
+/// the offered rate is achieved, it tends to (1 - p) / p.
+pub const BACKLOG: &str = "backlog_percent";
+/// Backlog above which a rate counts as not achieved.
+pub const SATURATED_PERCENT: f64 = 1.0;
+
+/// Name of the load of rows that are measured without one.
+pub const NO_LOAD: &str = "nothing";
+/// End of the name of a load that is measured for the second time.
+pub const LOAD_AGAIN: &str = "-again";

@@ -5,8 +5,8 @@ use std::{
     fmt,
 };
 
-use ombx_core::team::Placement;
 use ombx_host::node_set;
+use ombx_record::result::Placement;
 use ombx_record::{
     fact::Fact,
     result::{MarkCode, Metric, Run},

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use ombx_core::measure::runner::SplitMix64;
+use ombx_record::random::SplitMix64;
 use ombx_record::{
     order::{sort, sort_by_value},
     stats::median,

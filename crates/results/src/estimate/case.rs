@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::two_sided::datagrams::{SHARES, Share};
+use ombx_record::result::{SHARES, Share};
 use ombx_record::{
     order::{grouped, sort, sort_by_number, sort_by_value},
     result::{

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ombx_core::measure::plan::KnownBatches;
 use ombx_record::result::ClockProperties;
+use ombx_record::result::KnownBatches;
 use ombx_record::result::{ClockFacts, Mark, MarkCode, Measurement, OverLaunches, Run, Tally};
 use ombx_record::{
     file::{Ended, Launched, Record, RunOutcome, RunWithRows},

@@ -6,9 +6,9 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use ombx_core::team::Placement;
 use ombx_host::node_set;
 use ombx_record::link;
+use ombx_record::result::Placement;
 use ombx_record::{
     fact::HostFacts,
     order::grouped,

@@ -8,8 +8,8 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_core::two_sided::datagrams::SHARES;
 use ombx_record::file::RunOutcome;
+use ombx_record::result::SHARES;
 use ombx_record::{
     result::{
         ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Metric, Outcome, OverLaunches,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ombx_core::measure::runner::SplitMix64;
 use ombx_record::link::ends_of;
+use ombx_record::random::SplitMix64;
 use ombx_record::{
     file::{Round, RoundMark},
     link::{ALONE, RETEST},

@@ -28,7 +28,9 @@ fn golden() -> file::RunWithRows {
 /// Returns three launches as one run.
 fn of_launches() -> file::RunWithRows {
     let mut cases = Cases::default();
-    let launches = file::read(include_str!("../../../record/tests/golden/three_launches.jsonl").as_bytes()).unwrap().runs;
+    let launches = file::read(include_str!("../../../record/tests/golden/three_launches.jsonl").as_bytes())
+        .unwrap()
+        .runs;
     launches.iter().for_each(|launch| cases.launch(launch));
     (&cases.groups()[0]).into()
 }

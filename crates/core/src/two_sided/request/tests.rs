@@ -1,5 +1,6 @@
 //! Requests to servers of known service time, in virtual time.
 
+use ombx_record::result::{ACHIEVED, BACKLOG};
 use ombx_record::{
     result::{Figure, Measurement, Outcome, Work},
     unit::parse_sizes,
@@ -10,7 +11,7 @@ use crate::{
     benchmark::{Benchmark, Chosen, Depth, Kernel, ParameterValue},
     measure::plan::{Effort, Plan},
     testkit::{PAUSE_NS, SimServer, measure},
-    two_sided::request::{ACHIEVED, Arrivals, BACKLOG, Rate},
+    two_sided::request::{Arrivals, Rate},
 };
 
 /// 100 us for each request: 10,000 per second.
