@@ -4,11 +4,12 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 use ombx_toolchain::{Mpi, NO_TEST, Outcome, Result, Share, Step, cannot_run, cargo, counts, succeeds};
 
-use crate::{delegate, package::Need, setup, slices, test::Run, tidy};
+use crate::{delegate, fuzz, package::Need, sanitize, setup, slices, test::Run, tidy};
 
 /// Oldest Rust with which ombx compiles: `rust-version` of the workspace.
 const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -19,7 +20,7 @@ const TESTS_OF_CRATES: [&str; 6] = ["claims", "figures", "legs", "page", "render
 /// Installation of cargo-deny. A debug build takes half the time.
 const DENY: [&str; 4] = ["install", "--locked", "--debug", "cargo-deny"];
 /// Time of each fuzz target.
-const FUZZ_TIME: &str = "20s";
+const FUZZ_TIME: Duration = Duration::from_secs(20);
 /// Time of random jobs with faults, with each MPI.
 const SOAK_TIME: &str = "2m";
 
@@ -158,11 +159,13 @@ pub(crate) const CHECKS: &[Check] = &[
         delegated(run, "soak", "ombx-faults", &["--soak", SOAK_TIME])
     }),
     check("fuzz", Tier::Nightly, "parsers with random input", |_| {
-        vec![Step::run("fuzz", delegate::run("ombx-fuzzing").args(["--time", FUZZ_TIME, "--yes"]))]
+        let options = fuzz::Options { targets: Vec::new(), time: FUZZ_TIME, yes: true };
+        vec![Step::timed("fuzz", || fuzz::failures(&options).map(|count| outcome(count, "target(s)")))]
     }),
     check("sanitize", Tier::Nightly, "unsafe code under valgrind", |run| {
         with_tools(run, Need::Valgrind, || {
-            vec![Step::run("sanitize", &mut verification(run, "ombx-sanitize"))]
+            let failures = || sanitize::failures(&run.workspace, &run.mpis);
+            vec![Step::timed("sanitize", || failures().map(|count| outcome(count, "run(s)")))]
         })
     }),
     jobs(
@@ -271,7 +274,7 @@ fn packages(run: &Run) -> Vec<Step> {
 /// Name that no check, test, case, suite or benchmark has.
 const NO_NAME: &str = "no-such-name";
 /// Programs of `verify/`, with options that choose by name.
-const CHOICES: [&str; 9] = [
+const CHOICES: [&str; 8] = [
     "ombx-faults --no-build --only",
     "ombx-faults --no-build --gate --only",
     "ombx-faults --no-build --soak 1s --only",
@@ -280,11 +283,10 @@ const CHOICES: [&str; 9] = [
     "ombx-coverage --model",
     "ombx-coverage invocations",
     "ombx-libraries --only",
-    "ombx-fuzzing",
 ];
 /// Commands of xtask that choose by name. Those of tests have a harness each.
-const OWN_CHOICES: [&str; 5] =
-    ["test", "nightly", "test ranks --", "test rank_harness --", "test ranks --share 1/2 --"];
+const OWN_CHOICES: [&str; 6] =
+    ["test", "nightly", "fuzz", "test ranks --", "test rank_harness --", "test ranks --share 1/2 --"];
 /// Commands of ombx that choose by name.
 const CHOICES_OF_USERS: [&str; 3] = ["run", "list", "help"];
 

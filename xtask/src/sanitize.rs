@@ -1,17 +1,15 @@
 //! `cargo xtask sanitize`: unsafe code under memcheck of valgrind.
-#![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 use std::{
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
 };
 
-use clap::Parser as _;
 use serde_json::Value;
 
 use ombx_toolchain::{
-    Failure, Flavour, Mpi, Places, Result, Step, Summary, Which, Workspace, cannot_run, cargo, exit_code,
-    failed_if, installed, output, release,
+    Failure, Flavour, Mpi, Places, Result, Step, Summary, Which, Workspace, cannot_run, cargo, failed_if,
+    installed, output, release,
 };
 
 /// Option for the exit code of an error.
@@ -19,7 +17,7 @@ const ERROR_CODE: &str = "--error-exitcode=99";
 /// Most threads at a time. A session of sockets with 70 ranks has more than the 500 that valgrind allows.
 const THREADS: &str = "--max-threads=2000";
 /// Suppressions of errors in libraries.
-const SUPPRESSIONS: &str = "verify/sanitize/src/mpi.supp";
+const SUPPRESSIONS: &str = "xtask/src/mpi.supp";
 /// Suppressions of Open MPI, below its prefix.
 const OPEN_MPI_SUPPRESSIONS: &str = "share/openmpi/openmpi-valgrind.supp";
 /// Tests of ombx-sockets that run unsafe code, by parts of their names: each part selects tests. Those of `memory` are left out:
@@ -35,32 +33,31 @@ const BENCHMARKS: &str = "p2p.latency p2p.bw p2p.latency_persistent rma.put_bw r
 
 /// Run unsafe code under valgrind: tests of ombx-core, ombx-mpi and ombx-sockets, tests on ranks, and a short run on two ranks
 ///
-/// Errors inside MPI libraries are suppressed: verify/sanitize/src/mpi.supp, and the list of Open MPI.
-#[derive(clap::Parser)]
-#[command(bin_name = "cargo xtask sanitize", after_help = "Example: cargo xtask sanitize --mpi mpich")]
-struct Options {
+/// Errors inside MPI libraries are suppressed: xtask/src/mpi.supp, and the list of Open MPI.
+#[derive(clap::Args)]
+#[command(after_help = "Example: cargo xtask sanitize --mpi mpich")]
+pub(crate) struct Options {
     /// MPI to test [default: every installed one]
     #[arg(long, value_enum)]
     mpi: Option<Which>,
 }
 
-fn main() -> ExitCode {
-    exit_code(run(&Options::parse()))
+pub(crate) fn main(options: &Options) -> Result<ExitCode> {
+    Ok(failed_if(failures(&Workspace::read()?, &installed(options.mpi)?)? > 0))
 }
 
-fn run(options: &Options) -> Result<ExitCode> {
+/// Runs everything with these MPIs and prints a summary. Returns the number of steps that failed.
+pub(crate) fn failures(workspace: &Workspace, mpis: &[Mpi]) -> Result<usize> {
     let Some(valgrind) = Places::here().program("valgrind") else {
         return Err(Failure::Missing("valgrind is not installed (Debian: apt-get install valgrind)".into()));
     };
-    let workspace = Workspace::read()?;
-    let mpis = installed(options.mpi)?;
     let mut steps = Vec::new();
     for (at, mpi) in mpis.iter().enumerate() {
-        let valgrind = Memcheck { workspace: &workspace, mpi, valgrind: &valgrind };
+        let valgrind = Memcheck { workspace, mpi, valgrind: &valgrind };
         steps.extend(valgrind.check(at == 0)?);
     }
     println!("\n{}", Summary(&steps));
-    Ok(failed_if(steps.iter().any(Step::failed)))
+    Ok(steps.iter().filter(|step| step.failed()).count())
 }
 
 /// Runs of one MPI under valgrind.

@@ -1,5 +1,4 @@
 //! `cargo xtask fuzz`: runs the fuzz targets of `fuzz/` with libFuzzer.
-#![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 use std::{
     fs,
@@ -8,12 +7,8 @@ use std::{
     time::Duration,
 };
 
-use clap::Parser as _;
-use ombx_core::unit::parse_duration;
-
 use ombx_toolchain::{
-    Failure, Mpi, Places, Result, Step, Summary, Workspace, cargo, consent, exit_code, failed_if, installed,
-    succeeds,
+    Failure, Mpi, Places, Result, Step, Summary, Workspace, cargo, consent, failed_if, installed, succeeds,
 };
 
 /// Time limit of an input.
@@ -27,24 +22,25 @@ const LONGEST: u32 = 8192;
 ///
 /// Needs a C++ compiler and cargo-fuzz, which it installs with consent. The corpus and inputs that fail are in target/fuzz. Move a
 /// failed input to fuzz/seeds once it is fixed: `cargo test` calls the same functions with all seeds and with variations of them.
-#[derive(clap::Parser)]
-#[command(bin_name = "cargo xtask fuzz", after_help = "Example: cargo xtask fuzz --time 5m results suites")]
-struct Options {
+#[derive(clap::Args)]
+#[command(after_help = "Example: cargo xtask fuzz --time 5m results suites")]
+pub(crate) struct Options {
     /// Names of targets, as in fuzz/fuzz_targets [default: all]
-    targets: Vec<String>,
+    pub(crate) targets: Vec<String>,
     /// Time per target
-    #[arg(long, default_value = "10s", value_parser = parse_duration)]
-    time: Duration,
+    #[arg(long, default_value = "10s", value_parser = parse_time)]
+    pub(crate) time: Duration,
     /// Install cargo-fuzz without asking
     #[arg(long)]
-    yes: bool,
+    pub(crate) yes: bool,
 }
 
-fn main() -> ExitCode {
-    exit_code(run(&Options::parse()))
+pub(crate) fn main(options: &Options) -> Result<ExitCode> {
+    Ok(failed_if(failures(options)? > 0))
 }
 
-fn run(options: &Options) -> Result<ExitCode> {
+/// Fuzzes the targets and prints a summary. Returns the number of targets that failed.
+pub(crate) fn failures(options: &Options) -> Result<usize> {
     let workspace = Workspace::read()?;
     let known = targets(&workspace.root)?;
     if let Some(wrong) = options.targets.iter().find(|name| !known.contains(name)) {
@@ -63,7 +59,22 @@ fn run(options: &Options) -> Result<ExitCode> {
     let steps = chosen.iter().map(|target| step(&workspace, &mpi, target, options.time));
     let steps = steps.collect::<Result<Vec<_>>>()?;
     println!("\n{}", Summary(&steps));
-    Ok(failed_if(steps.iter().any(Step::failed)))
+    Ok(steps.iter().filter(|step| step.failed()).count())
+}
+
+/// Reads a time with a unit: `20s`, `5m`, `1h`.
+fn parse_time(text: &str) -> std::result::Result<Duration, String> {
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit {
+        "s" => Some(1.0),
+        "m" | "min" => Some(60.0),
+        "h" => Some(3600.0),
+        _ => None,
+    };
+    let time = number.parse::<f64>().ok().zip(seconds).map(|(number, seconds)| number * seconds);
+    let time = time.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.filter(|time| !time.is_zero()).ok_or_else(|| "give a time such as 20s, 5m or 1h".into())
 }
 
 /// Returns the names of the programs of `fuzz/`.
@@ -117,7 +128,16 @@ mod tests {
 
     /// Returns the root of the repository.
     fn root() -> &'static Path {
-        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap()
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+    }
+
+    #[test]
+    fn a_time_has_a_unit() {
+        assert_eq!(parse_time("20s"), Ok(Duration::from_secs(20)));
+        assert_eq!(parse_time("1.5m"), Ok(Duration::from_secs(90)));
+        for wrong in ["", "20", "s", "0s", "-1s", "1e9h", "5 parsecs"] {
+            assert!(parse_time(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]
