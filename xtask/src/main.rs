@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use ombx_toolchain::exit_code;
 
-use delegate::Arguments as Passed;
+use delegate::{Arguments as Passed, Program};
 
 /// Developer commands of ombx. Rust and a C linker are enough to start any of them.
 #[derive(Parser)]
@@ -100,17 +100,17 @@ fn main() -> ExitCode {
         Task::Picture(options) => picture::main(&options),
         Task::Install(options) => install::main(&options),
         Task::Dist(options) => dist::main(&options),
-        Task::ClusterBench(passed) => passed.exec("ombx-cluster-bench"),
-        Task::Faults(passed) => passed.exec("ombx-faults"),
-        Task::Fidelity(passed) => passed.exec("ombx-fidelity"),
-        Task::Speed(passed) => passed.exec("ombx-speed"),
-        Task::Benches(passed) => passed.exec("ombx-benches"),
+        Task::ClusterBench(passed) => passed.exec(Program::ClusterBench),
+        Task::Faults(passed) => passed.exec(Program::Faults),
+        Task::Fidelity(passed) => passed.exec(Program::Fidelity),
+        Task::Speed(passed) => passed.exec(Program::Speed),
+        Task::Benches(passed) => passed.exec(Program::Benches),
         Task::Fuzz(options) => fuzz::main(&options),
         Task::Sanitize(options) => sanitize::main(&options),
-        Task::Coverage(passed) => passed.exec("ombx-coverage"),
-        Task::Scale(passed) => passed.exec("ombx-scale"),
-        Task::Libraries(passed) => passed.exec("ombx-libraries"),
-        Task::Testbed(passed) => passed.exec("ombx-testbed"),
+        Task::Coverage(passed) => passed.exec(Program::Coverage),
+        Task::Scale(passed) => passed.exec(Program::Scale),
+        Task::Libraries(passed) => passed.exec(Program::Libraries),
+        Task::Testbed(passed) => passed.exec(Program::Testbed),
     })
 }
 

@@ -6,7 +6,7 @@ use crate::{
     bed::{Bed, HEAD, SUBNET},
     shape::host_name,
 };
-use ombx_toolchain::{Failure, Result, output};
+use ombx_toolchain::{Failure, Result, output, this_program};
 
 /// Writes all files except the shape of the network.
 pub(crate) fn write(bed: &Bed, hosts: usize, mpi: &str) -> Result<()> {
@@ -28,7 +28,7 @@ pub(crate) fn write(bed: &Bed, hosts: usize, mpi: &str) -> Result<()> {
         .collect();
     put(bed, "hosts", &format!("127.0.0.1 localhost\n{SUBNET}.{HEAD} head\n{lines}"))?;
     put(bed, "ssh_config.inside", &ssh(bed, &addressed().collect::<Vec<_>>(), None))?;
-    let own = std::env::current_exe().map_err(Failure::file("the path of this program"))?;
+    let own = this_program()?;
     let through = format!(
         "ip netns exec {} {} pipe %h %p",
         bed.namespace("sw"),

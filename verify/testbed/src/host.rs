@@ -13,7 +13,7 @@ use crate::{
     files,
     shape::{Shape, host_name},
 };
-use ombx_toolchain::{Failure, Result};
+use ombx_toolchain::{Failure, Result, this_program};
 
 /// Number of polls for a start, and their interval.
 const TRIES: u32 = 250;
@@ -71,7 +71,7 @@ fn bridge(bed: &Bed, hosts: usize) -> Result<()> {
 
 /// Starts the emulated switch as a process, with real-time priority if permitted.
 fn start_switch(bed: &Bed) -> Result<()> {
-    let own = std::env::current_exe().map_err(Failure::file("the path of this program"))?;
+    let own = this_program()?;
     let first = Command::new("chrt").args(["-f", "50", "true"]).output().is_ok_and(|o| o.status.success());
     if !first {
         println!("note: SCHED_FIFO is not permitted: the emulated switch will deliver more frames late");

@@ -15,6 +15,7 @@ use ombx_core::{
     team::{BYTES_OF_TURN, Fabric, Place, Team},
     unit::Rank,
 };
+use ombx_cost::link::BYTES;
 use ombx_links::{
     schedule::Schedule,
     sweep::{Task, renumbered, rounds_of},
@@ -25,7 +26,6 @@ use ombx_results::{
 };
 
 use super::machine::Machine;
-use crate::link::BYTES;
 
 /// Number of samples of a row.
 const SAMPLES: usize = 25;

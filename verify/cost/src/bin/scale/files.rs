@@ -17,6 +17,7 @@ use ombx_core::{
     system::environment,
     unit::Rank,
 };
+use ombx_cost::link::{self, normal, normal_of};
 use ombx_links::{schedule::Mode, sweep::rounds_of};
 use ombx_results::{
     file::{self, Record, RunOutcome},
@@ -24,10 +25,7 @@ use ombx_results::{
 };
 use ombx_toolchain::{Failure, Result, cannot_run, named};
 
-use crate::{
-    job::peak_bytes,
-    link::{self, normal, normal_of},
-};
+use crate::job::peak_bytes;
 
 /// Interval of reading the memory of a process, whose peak the kernel keeps.
 const INTERVAL: Duration = Duration::from_millis(2);

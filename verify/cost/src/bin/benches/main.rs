@@ -53,7 +53,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     let workspace = Workspace::read()?;
     if options.instructions && cfg!(debug_assertions) {
-        return release::become_release(env!("CARGO_PKG_NAME"), &workspace);
+        return release::become_release(env!("CARGO_PKG_NAME"), env!("CARGO_BIN_NAME"), &workspace);
     }
     if options.instructions {
         return instructions::check(&workspace, options.record);
@@ -65,7 +65,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     let bench = || {
         let mut bench = cargo();
-        bench.args(["bench", "-p", "ombx-benches", "--benches", "--"]).args(&options.filter);
+        bench
+            .args(["bench", "-p", env!("CARGO_PKG_NAME"), "--features", "benches", "--benches", "--"])
+            .args(&options.filter);
         bench.current_dir(&workspace.root).env("CARGO_TARGET_DIR", &workspace.target);
         bench
     };

@@ -16,6 +16,7 @@ use ombx_core::{
     system::environment,
     unit::Rank,
 };
+use ombx_cost::link::{self, normal_of};
 use ombx_links::{
     schedule::{Mode, Schedule},
     sweep::rounds_of,
@@ -24,8 +25,6 @@ use ombx_results::verdict::{
     self, ALONE, ATTEMPT, Component, LinkSweep, MOST_ROWS, REFERENCE, RETEST, Retest, TIMES_AGAIN,
     TimesBySize,
 };
-
-use crate::link::{self, normal_of};
 
 /// Standard deviation of the logarithm of a time.
 const NOISE: f64 = 0.03;

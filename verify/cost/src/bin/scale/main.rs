@@ -5,7 +5,6 @@ mod document;
 mod fabric;
 mod files;
 mod job;
-mod link;
 mod model;
 mod simulated;
 mod start;
@@ -124,7 +123,7 @@ fn run(options: &Options) -> Result<ExitCode> {
     let workspace = Workspace::read()?;
     if cfg!(debug_assertions) && (options.files || options.fabrics) {
         // Times of a debug build say little.
-        return release::become_release(env!("CARGO_PKG_NAME"), &workspace);
+        return release::become_release(env!("CARGO_PKG_NAME"), env!("CARGO_BIN_NAME"), &workspace);
     }
     if options.plans {
         return plans(options, &workspace);

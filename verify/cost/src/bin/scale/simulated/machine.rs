@@ -3,10 +3,9 @@
 use std::{fmt, str::FromStr};
 
 use ombx_core::unit::Rank;
+use ombx_cost::link::normal_of;
 use ombx_links::sweep::{Task, rounds_of};
 use ombx_results::verdict::Component;
-
-use crate::link::normal_of;
 
 /// Size of a machine and of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,6 +24,7 @@ use ombx_core::{
     system::clock::Clock,
     unit::Bytes,
 };
+use ombx_cost::link::BYTES;
 use ombx_links::{
     schedule::Mode,
     sweep::{self, Task},
@@ -33,9 +34,9 @@ use ombx_results::{
     render::{Links, Renderer},
     verdict::{Criteria, LinkSweep},
 };
-use ombx_toolchain::{Failure, Result, cannot_run};
+use ombx_toolchain::{Failure, Result, cannot_run, this_program};
 
-use crate::{job::peak_bytes, link::BYTES};
+use crate::job::peak_bytes;
 use machine::Machine;
 pub(crate) use machine::Shape;
 use team::{Pair, SimulatedTeam};
@@ -102,9 +103,7 @@ impl Swept {
 
 /// Sweeps in a process of its own, whose peak memory is that of the sweep.
 pub(crate) fn in_a_process(shape: Shape) -> Result<Swept> {
-    let program =
-        std::env::current_exe().map_err(|e| Failure::Missing(format!("cannot locate this program: {e}")))?;
-    let mut command = Command::new(program);
+    let mut command = Command::new(this_program()?);
     command.args(["--sweep", &shape.to_string()]);
     let output = command.output().map_err(|source| cannot_run(&command, source))?;
     let line = String::from_utf8_lossy(&output.stdout).into_owned();

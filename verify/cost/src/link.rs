@@ -11,10 +11,10 @@ use ombx_results::{
 };
 
 /// Message size of the links.
-pub(crate) const BYTES: u64 = 8;
+pub const BYTES: u64 = 8;
 
 /// Returns the record of a run with a rank on each of these hosts.
-pub(crate) fn run(id: &str, started: String, hosts: impl Iterator<Item = String>) -> Run {
+pub fn run(id: &str, started: String, hosts: impl Iterator<Item = String>) -> Run {
     let place = |host| Place { host, cpus: "0".into(), online: 2, governor: None };
     Run {
         id: id.to_owned(),
@@ -34,7 +34,7 @@ pub(crate) fn run(id: &str, started: String, hosts: impl Iterator<Item = String>
 }
 
 /// Returns what the rows of all links share.
-pub(crate) fn shared() -> Measurement {
+pub fn shared() -> Measurement {
     let axes = [("pattern".to_owned(), "semidirectional".to_owned())].into();
     let row = Measurement {
         bytes: Some(BYTES),
@@ -47,7 +47,7 @@ pub(crate) fn shared() -> Measurement {
 }
 
 /// Returns the round of these links.
-pub(crate) fn round(number: u32, links: &[[u32; 2]], ns: impl Fn([u32; 2]) -> f32) -> Round {
+pub fn round(number: u32, links: &[[u32; 2]], ns: impl Fn([u32; 2]) -> f32) -> Round {
     Round {
         row: shared(),
         number: Some(number),
@@ -59,7 +59,7 @@ pub(crate) fn round(number: u32, links: &[[u32; 2]], ns: impl Fn([u32; 2]) -> f3
 }
 
 /// Returns a value that is nearly normally distributed: the sum of 12 uniform numbers, relative to its mean.
-pub(crate) fn normal(seed: u64, kind: u64) -> f64 {
+pub fn normal(seed: u64, kind: u64) -> f64 {
     let mut x = seed ^ kind.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut uniform = || {
         x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -71,7 +71,7 @@ pub(crate) fn normal(seed: u64, kind: u64) -> f64 {
 }
 
 /// Returns a value that is nearly normally distributed, of a link in one direction.
-pub(crate) fn normal_of(from: u32, to: u32, kind: u64) -> f64 {
+pub fn normal_of(from: u32, to: u32, kind: u64) -> f64 {
     normal(u64::from(from) << 32 | u64::from(to), kind)
 }
 

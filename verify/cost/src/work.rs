@@ -13,8 +13,10 @@ use ombx_links::schedule::Mode;
 use ombx_results::{
     estimate::Cases,
     file::{self, Record, Round, Rounds, RunWithRows},
-    verdict::{BENCH, LinkSweep, key_of_link},
+    verdict::LinkSweep,
 };
+
+use crate::link;
 
 const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/one_launch.jsonl");
 
@@ -107,17 +109,10 @@ const LONGEST_NS: u64 = 20_400;
 
 /// Returns the round of these links. Rank 7 is slow.
 fn round(number: u32, links: Vec<[u32; 2]>) -> Round {
-    let axes = [("pattern".to_owned(), "semidirectional".to_owned())].into();
-    let row = Measurement {
-        bytes: Some(8),
-        work: Some(Amount { bytes: 16, ops: 2, legs: 2 }),
-        check: Check::Passed,
-        ..Measurement::new(BENCH, key_of_link(&axes, Some(8), None), Metric::Latency, 2)
-    };
     let noise = times(links.len() as u64, 1 + u64::from(number)).into_iter().map(|ns| ns.min(LONGEST_NS));
     let ns = |(ends, ns): (&[u32; 2], u64)| ns as f32 / 4.0 * if ends.contains(&7) { 2.0 } else { 1.0 };
     Round {
-        row: Measurement { axes, ..row },
+        row: link::shared(),
         number: Some(number),
         from: links.iter().map(|ends| ends[0]).collect(),
         to: links.iter().map(|ends| ends[1]).collect(),

@@ -2,16 +2,16 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    fs,
     path::Path,
     process::{Command, ExitCode, Stdio},
 };
 
-use ombx_benches::WORK;
+use ombx_cost::work::WORK;
 use ombx_toolchain::{
     Failure, Result, Workspace, cannot_run,
     counts::{self, FILE},
-    failed_if, machine, table,
+    failed_if, machine, table, this_program,
 };
 use serde::{Deserialize, Serialize};
 
@@ -84,11 +84,9 @@ pub(crate) fn repeat([number, repeats]: [usize; 2]) {
 
 /// Returns the instructions of this program while it does work a number of times.
 fn counted(number: usize, repeats: u32) -> Result<u64> {
-    let program =
-        env::current_exe().map_err(|e| Failure::Missing(format!("cannot locate this program: {e}")))?;
     let mut command = Command::new("valgrind");
     command.args(["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]);
-    command.arg(program).args(["--work", &format!("{number},{repeats}")]).stdin(Stdio::null());
+    command.arg(this_program()?).args(["--work", &format!("{number},{repeats}")]).stdin(Stdio::null());
     let ended = command.output().map_err(|source| cannot_run(&command, source))?;
     let text = String::from_utf8_lossy(&ended.stderr);
     instructions(&text).ok_or_else(|| Failure::Missing(format!("valgrind counts no instructions: {text}")))
