@@ -61,7 +61,8 @@ impl Program {
     fn package(self) -> &'static str {
         match self {
             Self::Benches | Self::Scale | Self::Speed => "ombx-cost",
-            _ => self.name(),
+            Self::ClusterBench | Self::Libraries | Self::Testbed => "ombx-hosts",
+            Self::Coverage | Self::Faults | Self::Fidelity => self.name(),
         }
     }
 

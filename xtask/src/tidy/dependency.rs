@@ -43,7 +43,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ombx-cost", &["ombx-core", "ombx-links", "ombx-results", "ombx-sockets", "ombx-toolchain"]),
     (TESTKIT, &["ombx-core"]),
     ("ombx-toolchain", &[]),
-    ("ombx-cluster-bench", &["ombx-core", "ombx-cluster", "ombx-toolchain"]),
+    ("ombx-hosts", &["ombx-core", "ombx-cluster", "ombx-toolchain"]),
     ("xtask", &["ombx-toolchain"]),
 ];
 /// Packages of the workspace on which the verification programs may depend.
