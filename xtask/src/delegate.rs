@@ -60,9 +60,9 @@ impl Program {
     /// Returns the name of the package that contains it.
     fn package(self) -> &'static str {
         match self {
+            Self::Coverage | Self::Faults | Self::Fidelity => self.name(),
             Self::Benches | Self::Scale | Self::Speed => "ombx-cost",
             Self::ClusterBench | Self::Libraries | Self::Testbed => "ombx-hosts",
-            Self::Coverage | Self::Faults | Self::Fidelity => self.name(),
         }
     }
 
@@ -70,6 +70,8 @@ impl Program {
     pub(crate) fn run(self) -> Command {
         let mut command = cargo();
         command.args(["run", "--quiet", "--package", self.package(), "--bin", self.name()]);
+        // The default feature of ombx-fidelity needs an MPI.
+        command.arg("--no-default-features");
         // This program measures its own code.
         command.args((self == Self::Scale).then_some("--release")).arg("--manifest-path");
         command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("Cargo.toml"));

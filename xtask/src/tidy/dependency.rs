@@ -39,7 +39,19 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("ombx-tests", &["ombx-core", "ombx-results", "ombx-mpi", "ombx-collective", "ombx-toolchain"]),
     // Contains the timed loops of all families over MPI, and plain C loops beside them.
-    ("ombx-paired", &["ombx-core", "ombx-mpi", "ombx-p2p", "ombx-collective", "ombx-rma", "ombx-io"]),
+    (
+        "ombx-fidelity",
+        &[
+            "ombx-core",
+            "ombx-results",
+            "ombx-mpi",
+            "ombx-p2p",
+            "ombx-collective",
+            "ombx-rma",
+            "ombx-io",
+            "ombx-toolchain",
+        ],
+    ),
     ("ombx-cost", &["ombx-core", "ombx-links", "ombx-results", "ombx-sockets", "ombx-toolchain"]),
     (TESTKIT, &["ombx-core"]),
     ("ombx-toolchain", &[]),

@@ -139,7 +139,7 @@ fn selected(options: &Options) -> Result<Vec<Row>> {
     let used: BTreeSet<&str> = rows.iter().map(|row| row.reference.as_str()).collect();
     if let Some(unused) = reference::names().iter().find(|name| !used.contains(name.as_str())) {
         return Err(Error::usage(format!(
-            "the C loop {unused} belongs to no registered benchmark: remove or rename it in verify/paired/src/reference"
+            "the C loop {unused} belongs to no registered benchmark: remove or rename it in verify/fidelity/src/bin/paired/reference"
         )));
     }
     let only = match &options.only {

@@ -335,7 +335,7 @@ pub(crate) fn all(registry: &Registry, launch: usize) -> Result<Vec<Row>> {
         };
         if found.is_empty() {
             return Err(Error::usage(format!(
-                "{} is compared with no C loop: add it in verify/paired/src/row.rs",
+                "{} is compared with no C loop: add it in verify/fidelity/src/bin/paired/row.rs",
                 bench.name
             )));
         }
