@@ -2,11 +2,8 @@
 
 use std::path::PathBuf;
 
-use ombx_core::{
-    benchmark::{Figure, payload::Check},
-    result::{Measurement, Outcome},
-};
-use ombx_results::file::{self, RunWithRows};
+use ombx_record::file::{self, RunWithRows};
+use ombx_record::result::{Check, Figure, Measurement, Outcome};
 
 use crate::{Done, Files, Job, results};
 

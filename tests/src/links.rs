@@ -2,11 +2,8 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use ombx_core::{
-    benchmark::payload::Check,
-    result::{Measurement, Outcome},
-};
-use ombx_results::file;
+use ombx_record::file;
+use ombx_record::result::{Check, Measurement, Outcome};
 
 use crate::{Job, kept::Kept};
 

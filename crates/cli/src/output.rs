@@ -18,17 +18,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ombx_core::{
-    benchmark::Figure,
+use ombx_record::file::{self, Launched, Record, Rounds, RunOutcome};
+use ombx_record::{
     error::{Error, Result},
     fact::Fact,
-    measure::collect::Interval,
-    result::{MarkCode, Measurement, Tally},
+    result::{Figure, Interval, MarkCode, Measurement, Tally},
     unit::counted,
 };
 use ombx_results::{
     estimate::{self, Cases},
-    file::{self, Launched, Record, Rounds, RunOutcome},
     number::Units,
     percentiles::Percentiles,
     publishable::Reached,

@@ -7,11 +7,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-use ombx_core::{
-    error::{Exit, Result},
-    system::node_set,
-};
-use ombx_results::verdict::{Conclusion, Verdict};
+use ombx_host::node_set;
+use ombx_record::error::{Exit, Result};
+use ombx_record::verdict::{Conclusion, Verdict};
 
 use crate::{
     cluster::{Cluster, FailOn},

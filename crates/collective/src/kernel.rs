@@ -7,11 +7,12 @@ use ombx_core::{
         BusTraffic, Case, Compute, Context, Groups, Kernel, Method, Metric, Neighbourhood, Root, Work,
         derived,
         memory::{self, Copies, Movable},
-        payload::{Blocks, Check, Fill},
+        payload::{Blocks, Fill},
         reduction,
     },
     error::Result,
     measure::overlap::{self, Overlappable},
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{

@@ -3,7 +3,7 @@
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, Kernel, Method, Metric, ParameterValue, Work,
-        payload::{Check, Fill, Slots},
+        payload::{Fill, Slots},
     },
     error::Result,
     measure::session::Session,
@@ -11,6 +11,7 @@ use ombx_core::{
         clock_sync::SyncHosts,
         paced_kernel::{Pacing, run_paced},
     },
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{

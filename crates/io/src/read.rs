@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, marker::PhantomData};
 use ombx_core::{
     benchmark::{
         Benchmark, Method, Metric, ParameterValue,
-        payload::{Check, Fill, MessageId, Slots},
+        payload::{Fill, MessageId, Slots},
     },
     codec::checksum,
     error::Result,
@@ -14,6 +14,7 @@ use ombx_core::{
         clock_sync::SyncHosts,
         paced_kernel::{Pacing, run_paced},
     },
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{

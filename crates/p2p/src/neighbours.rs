@@ -8,10 +8,11 @@ use ombx_core::{
         Benchmark, Case, Context, Kernel, Layout, Method, Metric, Pairs, ParameterValue, Work,
         derived::{self, by_datatype},
         memory::{BufferMemory, Cache, Copies, Movable},
-        payload::{Check, Datatype, Fill, Slots},
+        payload::{Datatype, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
     error::Result,
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{Dimensions, HaloChannel, Holder, NeighbourChannel, Source};

@@ -7,11 +7,12 @@ use ombx_core::{
         Benchmark, Case, Context, Kernel, Layout, Method, Metric, ParameterValue, Work,
         derived::{self, by_datatype},
         memory::{BufferMemory, Cache, Copies, Movable},
-        payload::{Check, Datatype, Fill, Slots},
+        payload::{Datatype, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
     error::Result,
     measure::{runner::SplitMix64, session::Session},
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{RoundsChannel, Step};

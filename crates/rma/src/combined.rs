@@ -7,7 +7,7 @@ use ombx_core::{
         Benchmark, Case, Context, ElementType, Kernel, Layout, Method, Metric, ParameterValue, ReductionOp,
         Work,
         memory::BufferMemory,
-        payload::{Check, Contributors, Fill, MessageId, Reduction, Slots},
+        payload::{Contributors, Fill, MessageId, Reduction, Slots},
         reduction::{self, ACCUMULATED_TYPE, Elements},
     },
     error::Result,
@@ -16,6 +16,7 @@ use ombx_core::{
         clock_sync::SyncHosts,
         paced_kernel::{Pacing, run_paced},
     },
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{Hints, Mesh, Window, WindowKind, WindowOptions, combining_works};

@@ -6,7 +6,7 @@ use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, Kernel, Layout, Method, Metric, ParameterValue, Work, derived,
         memory::BufferMemory,
-        payload::{Check, Fill, Slots},
+        payload::{Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
     error::{Error, Result},
@@ -15,6 +15,7 @@ use ombx_core::{
         clock_sync::SyncHosts,
         paced_kernel::{Pacing, run_paced},
     },
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{Epoch, Epochs, Hints, Mesh, Window, WindowKind, WindowOptions};

@@ -12,8 +12,8 @@ use std::{
 use ombx_core::{
     benchmark::ParameterValue,
     error::{Error, Result},
-    system::{clock::Since, environment},
 };
+use ombx_host::{environment, since::Since};
 use rustix::{
     event::Timespec,
     net::{
@@ -23,7 +23,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use ombx_core::system::host_name::is_here;
+pub use ombx_host::host_name::is_here;
 
 use crate::transport::Offload;
 
@@ -400,8 +400,9 @@ mod host_tests {
 
 #[cfg(test)]
 mod options_tests {
-    use super::*;
     use std::net::TcpListener;
+
+    use super::*;
 
     #[test]
     fn options_are_set_or_refused() {

@@ -2,23 +2,18 @@
 
 use std::hint::black_box;
 
-use ombx_core::{
-    benchmark::{Metric, Work as Amount, payload::Check},
-    result::{Measurement, Run, Samples},
+use ombx_links::schedule::Mode;
+use ombx_record::file::{self, Record, Round, Rounds, RunWithRows};
+use ombx_record::{
+    result::{Check, Measurement, Metric, Place, Run, Samples, Work as Amount},
     stats::Summary,
-    team::Place,
     unit::Rank,
 };
-use ombx_links::schedule::Mode;
-use ombx_results::{
-    estimate::Cases,
-    file::{self, Record, Round, Rounds, RunWithRows},
-    verdict::LinkSweep,
-};
+use ombx_results::{estimate::Cases, verdict::LinkSweep};
 
 use crate::link;
 
-const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/one_launch.jsonl");
+const GOLDEN: &str = include_str!("../../../crates/record/tests/golden/one_launch.jsonl");
 
 /// Work that is done again and again; it returns a number that depends on its result.
 pub type Repeated = Box<dyn Fn() -> usize>;

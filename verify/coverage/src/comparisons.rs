@@ -7,11 +7,10 @@ use std::{
 };
 
 use clap::Parser;
-use ombx_core::{measure::runner::Shuffle, stats::median};
-use ombx_results::{
-    compare::{Comparison, Settings, SideResults},
-    file,
-};
+use ombx_core::measure::runner::Shuffle;
+use ombx_record::file;
+use ombx_record::stats::median;
+use ombx_results::compare::{Comparison, Settings, SideResults};
 use ombx_toolchain::{
     Failure, Mpi, Result, Which, Workspace, compile, failed_if, installed, machine, output, release, table,
 };

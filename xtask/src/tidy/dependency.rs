@@ -6,9 +6,11 @@ use super::violation::Violation;
 
 /// Packages of the workspace on which a package may depend.
 const EDGES: &[(&str, &[&str])] = &[
-    ("ombx-core", &[]),
-    ("ombx-results", &["ombx-core"]),
-    ("ombx-links", &["ombx-core", "ombx-results"]),
+    ("ombx-record", &[]),
+    ("ombx-host", &["ombx-record"]),
+    ("ombx-core", &["ombx-record", "ombx-host"]),
+    ("ombx-results", &["ombx-record", "ombx-host", "ombx-core"]),
+    ("ombx-links", &["ombx-record", "ombx-core", "ombx-results"]),
     ("ombx-accelerator", &["ombx-core"]),
     ("ombx-mpi", &["ombx-core", "ombx-accelerator"]),
     ("ombx-p2p", &["ombx-core", "ombx-mpi"]),
@@ -42,8 +44,9 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "ombx-fidelity",
         &[
+            "ombx-record",
+            "ombx-host",
             "ombx-core",
-            "ombx-results",
             "ombx-mpi",
             "ombx-p2p",
             "ombx-collective",
@@ -52,14 +55,26 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-toolchain",
         ],
     ),
-    ("ombx-cost", &["ombx-core", "ombx-links", "ombx-results", "ombx-sockets", "ombx-toolchain"]),
+    (
+        "ombx-cost",
+        &[
+            "ombx-record",
+            "ombx-host",
+            "ombx-core",
+            "ombx-links",
+            "ombx-results",
+            "ombx-sockets",
+            "ombx-toolchain",
+        ],
+    ),
     (TESTKIT, &["ombx-core"]),
     ("ombx-toolchain", &[]),
-    ("ombx-hosts", &["ombx-core", "ombx-cluster", "ombx-toolchain"]),
+    ("ombx-hosts", &["ombx-record", "ombx-cluster", "ombx-toolchain"]),
     ("xtask", &["ombx-toolchain"]),
 ];
 /// Packages of the workspace on which the verification programs may depend.
-const VERIFY: &[&str] = &["ombx-core", "ombx-results", "ombx-links", TESTKIT, "ombx-toolchain"];
+const VERIFY: &[&str] =
+    &["ombx-record", "ombx-host", "ombx-core", "ombx-results", "ombx-links", TESTKIT, "ombx-toolchain"];
 
 /// Support of tests, on which the tests of every package may depend.
 const TESTKIT: &str = "ombx-testkit";

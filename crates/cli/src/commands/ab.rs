@@ -15,20 +15,22 @@ use std::{
 
 use clap::{Arg, ArgMatches, Args, parser::ValueSource};
 use ombx_core::{
-    benchmark::{Chosen, Registry, payload::Check},
-    error::{Error, Exit, Result},
+    benchmark::{Chosen, Registry},
     measure::{
         plan::{Effort, KnownBatches, Launch, Rest, RowName},
         runner::Part,
     },
-    result::Outcome,
-    system::clock::Since,
+};
+use ombx_host::since::Since;
+use ombx_record::file::{self, Record};
+use ombx_record::{
+    error::{Error, Exit, Result},
+    result::{Check, Outcome},
     unit::counted,
 };
 use ombx_results::{
     compare::{Comparison, SideResults, Turn},
     estimate::{self, Cases, Group, LEAST_LONG_LAUNCHES as LEAST_TURNS, LOOKS, MOST_LAUNCHES},
-    file::{self, Record},
     number::Units,
     render::compare::summary,
 };

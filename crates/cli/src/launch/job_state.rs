@@ -7,16 +7,14 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
+use ombx_core::measure::plan::RowName;
+use ombx_host::{environment::hostname, limits::KilledForMemory, node_set, since::Since};
+use ombx_record::file::{self, Record, RunOutcome};
+use ombx_record::{
     error::{Error, Exit, Result},
-    measure::plan::RowName,
     result::{Measurement, Outcome},
-    system::{clock::Since, environment::hostname, limits::KilledForMemory, node_set},
 };
-use ombx_results::{
-    file::{self, Record, RunOutcome},
-    render::plain,
-};
+use ombx_results::render::plain;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::{

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use ombx_core::{
+use ombx_record::{
     error::Exit,
     result::{Measurement, Tally},
 };
-use ombx_results::{
+use ombx_record::{
     file::{Record, RunOutcome},
-    verdict::{Component, Conclusion, FailOn, LinkSweep, RETEST, Verdict},
+    link::RETEST,
+    verdict::{Component, Conclusion, Verdict},
 };
+use ombx_results::verdict::{FailOn, LinkSweep};
 
 use crate::stderr;
 

@@ -10,13 +10,11 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    error::{Error, Result},
-    system::clock::Since,
-};
+use ombx_host::since::Since;
+use ombx_record::error::{Error, Result};
+use ombx_record::file::{self, Record};
 use ombx_results::{
     estimate::{self, Group},
-    file::{self, Record},
     render::Renderer,
 };
 use rustix::{
@@ -355,7 +353,7 @@ impl FileAtEnd {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::error::Kind;
+    use ombx_record::error::Kind;
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;
@@ -409,7 +407,7 @@ mod tests {
         assert!(check_all(&[("--junit", Some(&at("new")))], &read).is_ok());
     }
 
-    const RUN: &str = include_str!("../../../results/tests/golden/one_launch.jsonl");
+    const RUN: &str = include_str!("../../../record/tests/golden/one_launch.jsonl");
 
     #[test]
     fn a_derived_file_replaces_no_result_file() {

@@ -1,15 +1,17 @@
 //! Memory of the buffers of messages: that of the host, or that of an accelerator.
 
+use ombx_host::machine;
+use ombx_record::{
+    error::{Error, Result},
+    result::{BusTraffic, Check, ConnectionCounters, Figure, Figures, Metric, Work},
+    unit::digits,
+};
+
 use crate::{
     benchmark::{
-        BusTraffic, Case, ConnectionCounters, Context, Figure, Figures, Heading, Kernel, Layout, Method,
-        Metric, Named, Parameter, ParameterValue, Role, Work,
-        payload::{Check, Fill},
+        Case, Context, Heading, Kernel, Layout, Method, Named, Parameter, ParameterValue, Role, payload::Fill,
     },
-    error::{Error, Result},
     measure::{engine, session::Session},
-    system::machine,
-    unit::digits,
 };
 
 pub use crate::benchmark::payload::{CACHE_SIZE, Cache, Copies};

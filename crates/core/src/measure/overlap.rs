@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
+use ombx_record::{
+    error::Result,
+    result::{ALONE, Aggregation, Check, ClockProperties, Figure, Figures, OVERLAPPING, interval_names},
+    stats::Summary,
+};
+
 use crate::{
     benchmark::{
-        ALONE, Aggregation, Busy, Case, Context, Figure, Figures, Kernel, Method, OVERLAPPING,
-        interval_names,
+        Busy, Case, Context, Kernel, Method,
         memory::{Cold, Movable},
-        payload::{Check, Fill},
+        payload::Fill,
     },
-    error::Result,
+    clock::Clock,
     measure::{
         collect::RoundSamples,
         engine::{OpenKernel, OpenLoops, Steps},
@@ -22,8 +27,6 @@ use crate::{
         paced_kernel::{PacedKernels, Pacing},
         sample_pacer::SamplePacer,
     },
-    stats::Summary,
-    system::clock::{Clock, Facts},
     team::Team,
 };
 
@@ -168,7 +171,7 @@ fn run_phases<M: Mesh>(
 /// All phases use the same buffers, so that only the computation distinguishes them.
 struct Phases<'a, M> {
     team: &'a dyn Team,
-    facts: Facts,
+    facts: ClockProperties,
     legs: u64,
     operation: Box<dyn PhaseLoops<M>>,
     tests: u32,
@@ -477,7 +480,7 @@ impl<M: Mesh> OpenKernel for Phases<'_, M> {
 }
 
 /// Returns the overlap and the ends of its interval, or the reason why the samples do not resolve it.
-fn overlap(pure: &Summary, compute: &Summary, overall: &Summary, clock: Facts) -> Figures {
+fn overlap(pure: &Summary, compute: &Summary, overall: &Summary, clock: ClockProperties) -> Figures {
     match overlap_percent(pure, compute, overall, clock) {
         Err(why) => Figures::from([("overlap_percent".into(), Figure::Unresolved(why))]),
         Ok(Overlap { percent, half_width }) => {
@@ -509,7 +512,7 @@ pub fn overlap_percent(
     pure: &Summary,
     compute: &Summary,
     overall: &Summary,
-    clock: Facts,
+    clock: ClockProperties,
 ) -> std::result::Result<Overlap, String> {
     if pure.median <= clock.resolution_ns as f64 {
         return Err(format!(

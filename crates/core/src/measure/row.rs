@@ -2,28 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    benchmark::{
-        Aggregation, BusTraffic, Case, Context, Figure, Figures, Kernel, Metric, Root, Work,
-        payload::{Check, Fill},
-    },
+use ombx_host::{
+    environment::Counters,
+    performance::{self, Counted},
+};
+use ombx_record::{
     error::{Kind, Result},
+    result::{
+        Aggregation, BusTraffic, Check, Figure, Figures, Growth, Measurement, Metric, Outcome, Phases, Work,
+    },
+    unit::Rank,
+};
+
+use crate::{
+    benchmark::{Case, Context, Kernel, Root, payload::Fill},
     measure::{
         collect::Intervals,
-        engine::{OpenKernel, Phases, Stopwatch},
+        engine::{OpenKernel, Stopwatch},
         rounds::{OpenCase, Sampling},
         runner::Background,
         session::Session,
     },
     pacing::clock_sync::RESIDUAL_RANGE,
-    result::{Growth, Measurement, Outcome},
-    system::{
-        environment::Counters,
-        performance::{self, Counted},
-    },
     team::Team,
     trust,
-    unit::Rank,
 };
 
 /// What the rows of a kernel type have in common, as values.

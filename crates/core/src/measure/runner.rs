@@ -5,30 +5,28 @@ use std::{
     time::Duration,
 };
 
+use ombx_host::{device_counters::DeviceCounters, environment, machine};
+use ombx_record::runs::CONTINUES;
+use ombx_record::{
+    error::{Error, Result},
+    fact::{self, Fact, HostFacts, SentFacts},
+    result::{Check, Growth, Level, Mark, MarkCode, Measurement, Place, Run, Tally},
+    unit::Rank,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    benchmark::{
-        Choice, Threading,
-        payload::{Check, Fill},
-    },
-    error::{Error, Result},
-    fact::{self, Fact, HostFacts, SentFacts},
+    benchmark::{Choice, Threading, payload::Fill},
+    clock::Clock,
     measure::{
         load,
         plan::{Effort, Launch, Plan, RowName},
         rounds::{OpenCase, Sampling},
         session::{Ranks, Sink, passed_on, selected},
     },
-    result::{Growth, Level, Mark, MarkCode, Measurement, Run, Tally},
-    system::{clock::Clock, device_counters::DeviceCounters, environment, machine},
-    team::{Place, Placement, Team},
+    team::{Placement, Team},
     trust,
-    unit::Rank,
 };
-
-/// Option of a run that measures the rest of another one, whose ranks have ended early: the name of the first run of the launch.
-pub const CONTINUES: &str = "continues";
 
 /// Benchmarks that run under one plan.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -447,8 +445,9 @@ fn mix(mut x: u64) -> u64 {
 
 #[cfg(test)]
 mod shuffle_tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #![proptest_config(crate::testkit::seeded())]

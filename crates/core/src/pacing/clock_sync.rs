@@ -6,18 +6,22 @@
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
-use crate::{
-    benchmark::{Context, Figure, Figures},
+use ombx_record::{
     error::Result,
     order::sort,
+    result::{Figure, Figures},
+    stats::{self, Summary},
+    unit::Rank,
+};
+
+use crate::{
+    benchmark::Context,
+    clock::Clock,
     pacing::{
         mesh::Mesh,
         paced_kernel::{FIRST_WINDOW_NS, Pacer, StartTimes},
     },
-    stats::{self, Summary},
-    system::clock::Clock,
     team::Team,
-    unit::Rank,
 };
 
 crate::parameter! {

@@ -9,15 +9,14 @@ use std::{
     thread,
 };
 
-use crate::{
-    benchmark::Context,
+use ombx_host::environment;
+use ombx_record::{
     error::{Error, Result},
-    measure::timed_loop::round_trips,
     stats::Summary,
-    system::{clock::Clock, environment},
-    team::Team,
     unit::Rank,
 };
+
+use crate::{benchmark::Context, clock::Clock, measure::timed_loop::round_trips, team::Team};
 
 /// One rank's endpoint for small messages to and from every other rank of a case. No method allocates after `open`.
 pub trait Mesh: Sized + 'static {

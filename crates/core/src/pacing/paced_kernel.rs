@@ -2,9 +2,15 @@
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
-use crate::{
-    benchmark::{Aggregation, Benchmark, Case, Context, Figures, Groups, Kernel, Layout, ParameterValue},
+use ombx_record::{
     error::Result,
+    result::{Aggregation, Figures},
+    unit::Rank,
+};
+
+use crate::{
+    benchmark::{Benchmark, Case, Context, Groups, Kernel, Layout, ParameterValue},
+    clock::Clock,
     measure::{
         collect::RoundSamples,
         engine::{OpenKernel, OpenLoops, Steps},
@@ -16,9 +22,7 @@ use crate::{
         mesh::{Mesh, one_way_ns},
         sample_pacer::{BarrierLoop, SamplePacer},
     },
-    system::clock::Clock,
     team::Team,
-    unit::Rank,
 };
 
 impl Benchmark {

@@ -5,24 +5,27 @@
 
 use std::ops::Range;
 
+use ombx_record::{
+    error::{Error, Result},
+    result::{Check, Figure, Figures, Metric},
+    stats::{Summary, proportion_interval},
+    unit::Rank,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     benchmark::{
-        Case, Context, Figure, Figures, Method, Metric, Role,
-        payload::{Check, Fill, MessageId, Slots},
+        Case, Context, Method, Role,
+        payload::{Fill, MessageId, Slots},
     },
-    error::{Error, Result},
+    clock::Clock,
     measure::{
         collect::RoundSamples,
         engine::{OpenKernel, Steps},
         session::Session,
         timed_loop::{arrivals, paced_sends},
     },
-    stats::{Summary, proportion_interval},
-    system::clock::Clock,
     two_sided::request::{Schedule, at_each_rate},
-    unit::Rank,
 };
 
 /// Formula of the headline.

@@ -1,15 +1,18 @@
 //! Sweeps of `ombx links`: for each message size a heat map, the slowest links, a histogram, and the steps.
 
 use maud::{Markup, html};
-use ombx_core::{
-    benchmark::Metric,
+use ombx_record::{
+    file::RunOutcome,
+    verdict::{Component, Verdict},
+};
+use ombx_record::{
     order::sort_by_number,
+    result::Metric,
     unit::{Bytes, counted},
 };
 use ombx_results::{
-    file::RunOutcome,
     number::{Units, four_digits},
-    verdict::{self, Component, LinkSweep, LinkTimes, SlowLink, Verdict},
+    verdict::{self, LinkSweep, LinkTimes, SlowLink},
 };
 
 use crate::{

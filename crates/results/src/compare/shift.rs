@@ -3,8 +3,8 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use ombx_core::{
-    measure::runner::SplitMix64,
+use ombx_core::measure::runner::SplitMix64;
+use ombx_record::{
     order::{sort, sort_by_value},
     stats::median,
 };

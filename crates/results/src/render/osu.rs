@@ -5,15 +5,15 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_core::{
-    benchmark::{Aggregation, Figure, Metric, Osu, Work, payload::Check},
+use ombx_core::benchmark::Osu;
+use ombx_record::file::RunOutcome;
+use ombx_record::{
     order::sort,
-    result::{Measurement, Outcome, Run, Samples, Tally},
+    result::{Aggregation, Check, Figure, Measurement, Metric, Outcome, Run, Samples, Tally, Work},
     stats::Summary,
 };
 
 use super::{Renderer, plain};
-use crate::file::RunOutcome;
 
 /// OSU version that has these columns.
 const LIKE: &str = "v7.4";

@@ -8,18 +8,18 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_core::{
-    benchmark::Metric,
+use ombx_core::two_sided::datagrams::SHARES;
+use ombx_record::file::RunOutcome;
+use ombx_record::{
     result::{
-        ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, OverLaunches, Run, Tally,
+        ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Metric, Outcome, OverLaunches,
+        Run, Tally,
     },
-    two_sided::datagrams::SHARES,
     unit::{Bytes, counted},
 };
 
 use self::cells::{Fitted, broken, fitted, grid};
 use crate::{
-    file::RunOutcome,
     impact::{LoadImpacts, UNDER},
     knee::{self, Knees, RATE},
     number::Units,

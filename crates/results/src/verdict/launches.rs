@@ -5,19 +5,16 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use ombx_core::{
-    benchmark::Metric,
+use ombx_record::link::{RETEST, ROUND};
+use ombx_record::{file::Round, link::ends_of, runs::number};
+use ombx_record::{
     order::sort_by_value,
-    result::{Measurement, Run},
+    result::{Measurement, Metric, Run},
     stats,
 };
 
-use super::{Hosts, Link, LinkTimes, RETEST, ROUND, TimesBySize};
-use crate::{
-    file::Round,
-    runs::number,
-    verdict::times::{LinkRow, Tiles, ends_of},
-};
+use super::{Hosts, Link, LinkTimes, TimesBySize};
+use crate::verdict::times::{LinkRow, Tiles};
 
 /// Options in which the launches of a sweep differ.
 const OF_LAUNCH: [&str; 2] = ["launch", "randomize"];
@@ -282,7 +279,7 @@ pub fn join_steps(steps: &[Step], most: usize) -> Vec<(usize, Step)> {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{benchmark::Work, stats::Summary};
+    use ombx_record::{result::Work, stats::Summary};
 
     use super::*;
 

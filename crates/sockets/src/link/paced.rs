@@ -14,9 +14,9 @@ use ombx_core::{
     benchmark::{Context, Figures, Role, payload::Slots},
     codec,
     error::{Error, Result},
-    system::clock::Since,
     two_sided::datagrams::{Arrival, DatagramLink, Received},
 };
+use ombx_host::since::Since;
 use rustix::{
     io::Errno,
     net::{

@@ -4,9 +4,9 @@ use std::{io, net::IpAddr, os::fd::OwnedFd, time::Duration};
 
 use ombx_core::{
     error::{Error, Result},
-    system::limits::{FreeMemory, Limits},
     unit::Bytes,
 };
+use ombx_host::limits::{FreeMemory, Limits};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -461,8 +461,9 @@ mod task_tests {
 
 #[cfg(test)]
 mod shape_tests {
-    use super::*;
     use std::collections::BTreeSet;
+
+    use super::*;
 
     fn shape(nodes: u32, phases: u32) -> Shape {
         Shape { nodes, phases, buffers: 4, block: 100 }

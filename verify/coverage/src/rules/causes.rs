@@ -1,15 +1,15 @@
 //! Causes of slow parts, by the sweep over links that ships.
 
-use ombx_core::{
-    benchmark::{Metric, Work},
+use ombx_record::{
     fact::{Fact, Facts, HostFacts},
-    result::{ClockFacts, Growth, Measurement, Run},
+    result::{ClockFacts, Growth, Measurement, Metric, Place, Run, Work},
     stats::Summary,
-    team::Place,
 };
-use ombx_results::verdict::{
-    ALONE, BENCH, Conclusion, LinkSweep, REFERENCE, RETEST, TIMES_AGAIN, Verdict, retest_candidates,
+use ombx_record::{
+    link::{ALONE, BENCH, REFERENCE, RETEST},
+    verdict::{Conclusion, Verdict},
 };
+use ombx_results::verdict::{LinkSweep, TIMES_AGAIN, retest_candidates};
 
 use super::Lines;
 use crate::random::Uniform;

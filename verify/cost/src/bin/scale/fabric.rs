@@ -10,21 +10,22 @@ use std::{
     time::Instant,
 };
 
-use ombx_core::{
-    result::{Measurement, Run},
-    stats::Summary,
-    system::environment,
-    unit::Rank,
-};
 use ombx_cost::link::{self, normal_of};
+use ombx_host::environment;
 use ombx_links::{
     schedule::{Mode, Schedule},
     sweep::rounds_of,
 };
-use ombx_results::verdict::{
-    self, ALONE, ATTEMPT, Component, LinkSweep, MOST_ROWS, REFERENCE, RETEST, Retest, TIMES_AGAIN,
-    TimesBySize,
+use ombx_record::{
+    link::{ALONE, ATTEMPT, REFERENCE, RETEST},
+    verdict::Component,
 };
+use ombx_record::{
+    result::{Measurement, Run},
+    stats::Summary,
+    unit::Rank,
+};
+use ombx_results::verdict::{self, LinkSweep, MOST_ROWS, Retest, TIMES_AGAIN, TimesBySize};
 
 /// Standard deviation of the logarithm of a time.
 const NOISE: f64 = 0.03;

@@ -9,20 +9,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ombx_core::{
-    benchmark::{Metric, Work, payload::Check},
+use ombx_cost::link::{self, normal, normal_of};
+use ombx_host::environment;
+use ombx_links::{schedule::Mode, sweep::rounds_of};
+use ombx_record::{
     fact::{Fact, Facts, HostFacts},
-    result::{Measurement, Run, Samples, Tally},
+    result::{Check, Measurement, Metric, Run, Samples, Tally, Work},
     stats::Summary,
-    system::environment,
     unit::Rank,
 };
-use ombx_cost::link::{self, normal, normal_of};
-use ombx_links::{schedule::Mode, sweep::rounds_of};
-use ombx_results::{
+use ombx_record::{
     file::{self, Record, RunOutcome},
-    verdict::{BENCH, LinkSweep},
+    link::BENCH,
 };
+use ombx_results::verdict::LinkSweep;
 use ombx_toolchain::{Failure, Result, cannot_run, named};
 
 use crate::job::peak_bytes;

@@ -2,10 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use ombx_core::unit::Rank;
 use ombx_cost::link::normal_of;
 use ombx_links::sweep::{Task, rounds_of};
-use ombx_results::verdict::Component;
+use ombx_record::unit::Rank;
+use ombx_record::verdict::Component;
 
 /// Size of a machine and of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
