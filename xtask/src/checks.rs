@@ -4,11 +4,12 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 use ombx_toolchain::{Mpi, NO_TEST, Outcome, Result, Share, Step, cannot_run, cargo, counts, succeeds};
 
-use crate::{delegate, package::Need, setup, slices, test::Run, tidy};
+use crate::{delegate::Program, fuzz, package::Need, sanitize, setup, slices, test::Run, tidy};
 
 /// Oldest Rust with which ombx compiles: `rust-version` of the workspace.
 const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -19,7 +20,7 @@ const TESTS_OF_CRATES: [&str; 6] = ["claims", "figures", "legs", "page", "render
 /// Installation of cargo-deny. A debug build takes half the time.
 const DENY: [&str; 4] = ["install", "--locked", "--debug", "cargo-deny"];
 /// Time of each fuzz target.
-const FUZZ_TIME: &str = "20s";
+const FUZZ_TIME: Duration = Duration::from_secs(20);
 /// Time of random jobs with faults, with each MPI.
 const SOAK_TIME: &str = "2m";
 
@@ -85,7 +86,8 @@ pub(crate) const CHECKS: &[Check] = &[
         vec![Step::timed("tidy", violations)]
     }),
     check("clippy", Tier::Change, "lints", |run| {
-        let words = ["--workspace", "--all-targets", "--", "-D", "warnings"];
+        let words =
+            ["--workspace", "--all-targets", "--features", "ombx-cost/benches", "--", "-D", "warnings"];
         with_tool(run, "clippy", "rustup component add clippy", &words)
     }),
     check("documentation", Tier::Change, "links of rustdoc", |run| {
@@ -147,22 +149,24 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     jobs("instructions", Tier::Nightly, "instructions of timed loops beside those of C", |run| {
         with_tools(run, Need::Valgrind, || {
-            delegated(run, "instructions", "ombx-fidelity", &["--instructions", "--sample"])
+            delegated(run, "instructions", Program::Fidelity, &["--instructions", "--sample"])
         })
     }),
     check("work", Tier::Nightly, "instructions of reading, writing, estimates and verdicts", work),
     jobs("fault-table", Tier::Nightly, "every fault", |run| {
-        delegated(run, "fault table", "ombx-faults", &[])
+        delegated(run, "fault table", Program::Faults, &[])
     }),
     jobs("soak", Tier::Nightly, "random jobs with faults", |run| {
-        delegated(run, "soak", "ombx-faults", &["--soak", SOAK_TIME])
+        delegated(run, "soak", Program::Faults, &["--soak", SOAK_TIME])
     }),
     check("fuzz", Tier::Nightly, "parsers with random input", |_| {
-        vec![Step::run("fuzz", delegate::run("ombx-fuzzing").args(["--time", FUZZ_TIME, "--yes"]))]
+        let options = fuzz::Options { targets: Vec::new(), time: FUZZ_TIME, yes: true };
+        vec![Step::timed("fuzz", || fuzz::failures(&options).map(|count| outcome(count, "target(s)")))]
     }),
     check("sanitize", Tier::Nightly, "unsafe code under valgrind", |run| {
         with_tools(run, Need::Valgrind, || {
-            vec![Step::run("sanitize", &mut verification(run, "ombx-sanitize"))]
+            let failures = || sanitize::failures(&run.workspace, &run.mpis);
+            vec![Step::timed("sanitize", || failures().map(|count| outcome(count, "run(s)")))]
         })
     }),
     jobs(
@@ -176,7 +180,7 @@ pub(crate) const CHECKS: &[Check] = &[
             if binaries.failed() {
                 return vec![binaries];
             }
-            let mut command = delegate::run("ombx-libraries");
+            let mut command = Program::Libraries.run();
             command.args(run.share.iter().flat_map(|share| ["--share".to_owned(), share.to_string()]));
             command.current_dir(&run.workspace.root).env("CARGO_TARGET_DIR", &run.workspace.target);
             vec![binaries, Step::run("libraries", &mut command)]
@@ -271,20 +275,19 @@ fn packages(run: &Run) -> Vec<Step> {
 /// Name that no check, test, case, suite or benchmark has.
 const NO_NAME: &str = "no-such-name";
 /// Programs of `verify/`, with options that choose by name.
-const CHOICES: [&str; 9] = [
-    "ombx-faults --no-build --only",
-    "ombx-faults --no-build --gate --only",
-    "ombx-faults --no-build --soak 1s --only",
-    "ombx-fidelity --outside --row",
-    "ombx-speed",
-    "ombx-coverage --model",
-    "ombx-coverage invocations",
-    "ombx-libraries --only",
-    "ombx-fuzzing",
+const CHOICES: [(Program, &str); 8] = [
+    (Program::Faults, "--no-build --only"),
+    (Program::Faults, "--no-build --gate --only"),
+    (Program::Faults, "--no-build --soak 1s --only"),
+    (Program::Fidelity, "--outside --row"),
+    (Program::Speed, ""),
+    (Program::Coverage, "--model"),
+    (Program::Coverage, "invocations"),
+    (Program::Libraries, "--only"),
 ];
 /// Commands of xtask that choose by name. Those of tests have a harness each.
-const OWN_CHOICES: [&str; 5] =
-    ["test", "nightly", "test ranks --", "test rank_harness --", "test ranks --share 1/2 --"];
+const OWN_CHOICES: [&str; 6] =
+    ["test", "nightly", "fuzz", "test ranks --", "test rank_harness --", "test ranks --share 1/2 --"];
 /// Commands of ombx that choose by name.
 const CHOICES_OF_USERS: [&str; 3] = ["run", "list", "help"];
 
@@ -303,9 +306,8 @@ fn selection(run: &Run) -> Vec<Step> {
         );
         steps.push(Step::timed(what, || refuses(&mut command)));
     };
-    for line in CHOICES {
-        let (program, words) = line.split_once(' ').unwrap_or((line, ""));
-        refused(run.program(mpi, program), words);
+    for (program, words) in CHOICES {
+        refused(run.program(mpi, program.name()), words);
     }
     for words in OWN_CHOICES {
         refused(Command::new(env::current_exe().unwrap_or_else(|_| "xtask".into())), words);
@@ -345,7 +347,7 @@ fn faults_with(run: &Run, mpi: &Mpi) -> Vec<Step> {
     if steps.iter().any(Step::failed) {
         return steps;
     }
-    let mut faults = run.program(&run.mpis[0], "ombx-faults");
+    let mut faults = run.program(&run.mpis[0], Program::Faults.name());
     faults.args(["--gate", "--no-build", "--mpi", mpi.flavour.key()]);
     let seed = run.seed.map_or_else(|| slices::commits(&run.workspace), Ok);
     match seed {
@@ -367,9 +369,9 @@ fn with_tools(run: &Run, need: Need, tests: impl Fn() -> Vec<Step>) -> Vec<Step>
 }
 
 /// Runs a verification program, which builds what it needs.
-fn delegated(run: &Run, what: &str, package: &str, words: &[&str]) -> Vec<Step> {
+fn delegated(run: &Run, what: &str, program: Program, words: &[&str]) -> Vec<Step> {
     let with = |mpi: &Mpi| {
-        let mut command = verification(run, package);
+        let mut command = verification(run, program);
         command.args(words).args(["--mpi", mpi.flavour.key()]);
         if let Some(seed) = run.seed.filter(|_| words.contains(&"--soak")) {
             command.args(["--seed", &seed.to_string()]);
@@ -383,11 +385,11 @@ fn delegated(run: &Run, what: &str, package: &str, words: &[&str]) -> Vec<Step> 
 }
 
 /// Returns a command of a verification program: that which was built with the tests, or else one that is built first.
-fn verification(run: &Run, package: &str) -> Command {
+fn verification(run: &Run, program: Program) -> Command {
     if let Some(mpi) = run.mpi_of_everything() {
-        return run.program(mpi, package);
+        return run.program(mpi, program.name());
     }
-    let mut command = delegate::run(package);
+    let mut command = program.run();
     command.current_dir(&run.workspace.root).env("CARGO_TARGET_DIR", &run.workspace.target);
     command
 }
@@ -398,7 +400,7 @@ fn work(run: &Run) -> Vec<Step> {
     if let Some(why) = valgrind.err().or_else(|| counts::incomparable(&run.workspace)) {
         return vec![Step::skipped("work", why)];
     }
-    let mut command = delegate::run("ombx-benches");
+    let mut command = Program::Benches.run();
     command.arg("--instructions").current_dir(&run.workspace.root);
     vec![Step::run("work", command.env("CARGO_TARGET_DIR", &run.workspace.target))]
 }

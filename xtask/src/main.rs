@@ -6,12 +6,14 @@ mod count;
 mod delegate;
 mod demo;
 mod dist;
+mod fuzz;
 mod install;
 mod libclang;
 mod mutations;
 mod package;
 mod picture;
 mod repository;
+mod sanitize;
 mod setup;
 mod slices;
 mod source;
@@ -23,7 +25,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use ombx_toolchain::exit_code;
 
-use delegate::Arguments as Passed;
+use delegate::{Arguments as Passed, Program};
 
 /// Developer commands of ombx. Rust and a C linker are enough to start any of them.
 #[derive(Parser)]
@@ -73,10 +75,8 @@ enum Task {
     Speed(Passed),
     /// Measure the cost of the work of ombx itself: clock, statistics, registry, files, schedules, frames
     Benches(Passed),
-    /// Fuzz the readers of command lines, suites, host files, results and frames
-    Fuzz(Passed),
-    /// Run unsafe code under valgrind: unit tests, tests on ranks, and a short run on two ranks
-    Sanitize(Passed),
+    Fuzz(fuzz::Options),
+    Sanitize(sanitize::Options),
     /// Count how often the interval of a row holds the true median of simulated noise
     Coverage(Passed),
     /// Measure start-up, memory of a rank and size of results for more and more ranks
@@ -100,17 +100,17 @@ fn main() -> ExitCode {
         Task::Picture(options) => picture::main(&options),
         Task::Install(options) => install::main(&options),
         Task::Dist(options) => dist::main(&options),
-        Task::ClusterBench(passed) => passed.exec("ombx-cluster-bench"),
-        Task::Faults(passed) => passed.exec("ombx-faults"),
-        Task::Fidelity(passed) => passed.exec("ombx-fidelity"),
-        Task::Speed(passed) => passed.exec("ombx-speed"),
-        Task::Benches(passed) => passed.exec("ombx-benches"),
-        Task::Fuzz(passed) => passed.exec("ombx-fuzzing"),
-        Task::Sanitize(passed) => passed.exec("ombx-sanitize"),
-        Task::Coverage(passed) => passed.exec("ombx-coverage"),
-        Task::Scale(passed) => passed.exec("ombx-scale"),
-        Task::Libraries(passed) => passed.exec("ombx-libraries"),
-        Task::Testbed(passed) => passed.exec("ombx-testbed"),
+        Task::ClusterBench(passed) => passed.exec(Program::ClusterBench),
+        Task::Faults(passed) => passed.exec(Program::Faults),
+        Task::Fidelity(passed) => passed.exec(Program::Fidelity),
+        Task::Speed(passed) => passed.exec(Program::Speed),
+        Task::Benches(passed) => passed.exec(Program::Benches),
+        Task::Fuzz(options) => fuzz::main(&options),
+        Task::Sanitize(options) => sanitize::main(&options),
+        Task::Coverage(passed) => passed.exec(Program::Coverage),
+        Task::Scale(passed) => passed.exec(Program::Scale),
+        Task::Libraries(passed) => passed.exec(Program::Libraries),
+        Task::Testbed(passed) => passed.exec(Program::Testbed),
     })
 }
 

@@ -244,7 +244,7 @@ const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         defect: "a row of a result file becomes a tree before it becomes a row",
-        file: "crates/results/src/file/lines.rs",
+        file: "crates/record/src/file/lines.rs",
         before: "let row = decoded(text)?;",
         after: "let row = decoded(text).and_then(|tree| serde_json::from_value(tree).map_err(|e| e.to_string()))?;",
         seen: &[seen("work", "", "something needs more than 1.2 times its recorded instructions")],

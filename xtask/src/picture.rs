@@ -10,7 +10,7 @@ use ombx_toolchain::{
     Failure, Mpi, Places, Result, Step, Which, Workspace, installed, output, output_and_failure, release,
 };
 
-use crate::{delegate, package::Need, setup};
+use crate::{delegate::Program, package::Need, setup};
 
 /// File that README shows.
 const PICTURE: &str = "docs/report.png";
@@ -99,7 +99,7 @@ impl Measurement<'_> {
     }
 
     fn testbed(&self, task: &str) -> Command {
-        let mut command = delegate::run("ombx-testbed");
+        let mut command = Program::Testbed.run();
         command.arg("--dir").arg(self.directory.join("bed")).arg(task);
         command
     }

@@ -177,7 +177,7 @@ impl Schedule {
 /// Time of a row until two launches have shown how they scatter.
 pub const FIRST_ROW_TIME: Duration = Duration::from_millis(20);
 /// Minimum time of a row in a launch. Where launches scattered by several percent, shorter rows had wider intervals, and longer ones about
-/// the same (verify/speed/src/method.md).
+/// the same (verify/cost/src/bin/speed/method.md).
 const LEAST: Duration = Duration::from_millis(4);
 /// Half widths of a 95 % interval in standard errors.
 const HALF_WIDTH: f64 = 1.96;

@@ -1,4 +1,5 @@
 //! `cargo xtask fidelity`: timed loops of ombx against plain C loops that make the same calls, in time and in instructions.
+#![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
 mod branch;

@@ -68,7 +68,9 @@ impl Paired {
         let program = target.join("release").join("ombx-paired");
         if build {
             let mut command = cargo();
-            command.args(["build", "--release", "-p", "ombx-paired"]).current_dir(&workspace.root);
+            command
+                .args(["build", "--release", "-p", "ombx-fidelity", "--bin", "ombx-paired"])
+                .current_dir(&workspace.root);
             // callgrind names functions by symbols and lines.
             command.args(["--config", "profile.release.strip=\"none\""]);
             command.args(["--config", "profile.release.debug=\"line-tables-only\""]);

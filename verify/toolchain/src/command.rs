@@ -1,7 +1,7 @@
 //! Commands of the system: how they are shown, and what they print.
 
 use std::{
-    fs,
+    env, fs,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
@@ -34,6 +34,11 @@ pub fn failed(command: &Command, output: &Output) -> Failure {
 /// Returns whether a command succeeds. Its output is discarded.
 pub fn succeeds(command: &mut Command) -> bool {
     command.stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
+}
+
+/// Returns the path of the program that runs.
+pub fn this_program() -> Result<PathBuf> {
+    env::current_exe().map_err(Failure::file("the path of this program"))
 }
 
 /// Writes the C source `name` into a directory and compiles it there: to `STEM.so` with `-shared`, otherwise to `STEM`.

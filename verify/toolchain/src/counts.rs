@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{machine, workspace::Workspace};
 
 /// File of the counts in the workspace.
-pub const FILE: &str = "verify/benches/instructions.json";
+pub const FILE: &str = "verify/cost/instructions.json";
 /// Command that records the counts.
 const RECORD: &str = "cargo xtask benches --instructions --record";
 

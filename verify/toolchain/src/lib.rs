@@ -24,7 +24,7 @@ mod tally;
 pub mod testbed;
 mod workspace;
 
-pub use command::{cannot_run, compile, failed, output, output_and_failure, shown, succeeds};
+pub use command::{cannot_run, compile, failed, output, output_and_failure, shown, succeeds, this_program};
 pub use failure::{Failure, Result, exit_code, failed_if};
 pub use mpi::{Flavour, Mpi, Places, Which, installed};
 pub use named::named;

@@ -68,8 +68,8 @@ fn built_in(
 /// Features that installations have and the first build on a machine does not need: files of figures, manual pages and the schema.
 pub const INSTALLED: [&str; 2] = ["--features", "ombx-cli/figures,ombx-cli/codegen"];
 /// Selection of cargo that each command about tests has: the features of a dependency follow from the selected packages, and other
-/// features mean another compilation. Without criterion, which only benches need.
-pub const TESTED: [&str; 5] = ["--workspace", "--exclude", "ombx-benches", INSTALLED[0], INSTALLED[1]];
+/// features mean another compilation.
+pub const TESTED: [&str; 3] = ["--workspace", INSTALLED[0], INSTALLED[1]];
 /// Everything that is tested.
 pub const ALL: &[&str] = &["--lib", "--bins", "--tests"];
 /// What depends on the MPI: ombx, and the tests on ranks.
@@ -109,10 +109,10 @@ fn take_over(mpi: &Mpi, workspace: &Workspace, target: &Path) {
     }
 }
 
-/// Becomes the release build of the program of a package, with the same arguments. Returns only if that fails.
-pub fn become_release(package: &str, workspace: &Workspace) -> Result<ExitCode> {
+/// Becomes the release build of a program of a package, with the same arguments. Returns only if that fails.
+pub fn become_release(package: &str, program: &str, workspace: &Workspace) -> Result<ExitCode> {
     let mut command = cargo();
-    command.args(["run", "--release", "--quiet", "--package", package, "--target-dir"]);
+    command.args(["run", "--release", "--quiet", "--package", package, "--bin", program, "--target-dir"]);
     command.arg(&workspace.target).arg("--").args(env::args_os().skip(1)).current_dir(&workspace.root);
     let source = command.exec();
     Err(cannot_run(&command, source))

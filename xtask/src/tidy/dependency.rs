@@ -41,15 +41,40 @@ const EDGES: &[(&str, &[&str])] = &[
     ),
     ("ombx-tests", &["ombx-core", "ombx-results", "ombx-mpi", "ombx-collective", "ombx-toolchain"]),
     // Contains the timed loops of all families over MPI, and plain C loops beside them.
-    ("ombx-paired", &["ombx-core", "ombx-mpi", "ombx-p2p", "ombx-collective", "ombx-rma", "ombx-io"]),
-    ("ombx-benches", &["ombx-core", "ombx-links", "ombx-results", "ombx-sockets", "ombx-toolchain"]),
+    (
+        "ombx-fidelity",
+        &[
+            "ombx-record",
+            "ombx-host",
+            "ombx-core",
+            "ombx-mpi",
+            "ombx-p2p",
+            "ombx-collective",
+            "ombx-rma",
+            "ombx-io",
+            "ombx-toolchain",
+        ],
+    ),
+    (
+        "ombx-cost",
+        &[
+            "ombx-record",
+            "ombx-host",
+            "ombx-core",
+            "ombx-links",
+            "ombx-results",
+            "ombx-sockets",
+            "ombx-toolchain",
+        ],
+    ),
     (TESTKIT, &["ombx-core"]),
     ("ombx-toolchain", &[]),
-    ("ombx-cluster-bench", &["ombx-core", "ombx-cluster", "ombx-toolchain"]),
+    ("ombx-hosts", &["ombx-record", "ombx-cluster", "ombx-toolchain"]),
     ("xtask", &["ombx-toolchain"]),
 ];
 /// Packages of the workspace on which the verification programs may depend.
-const VERIFY: &[&str] = &["ombx-core", "ombx-results", "ombx-links", TESTKIT, "ombx-toolchain"];
+const VERIFY: &[&str] =
+    &["ombx-record", "ombx-host", "ombx-core", "ombx-results", "ombx-links", TESTKIT, "ombx-toolchain"];
 
 /// Support of tests, on which the tests of every package may depend.
 const TESTKIT: &str = "ombx-testkit";

@@ -10,10 +10,8 @@ use super::violation::Violation;
 pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
     let named: BTreeMap<&str, BTreeSet<String>> =
         sources.iter().map(|source| (source.path.as_str(), named(source))).collect();
-    let below = |path: &str| path.contains("/src/") && !path.contains("/src/bin/");
-    let roots = ["/lib.rs", "/main.rs", "/build.rs"];
-    let files = sources.iter().map(|source| source.path.as_str()).filter(|path| below(path));
-    let files = files.filter(|path| !roots.iter().any(|root| path.ends_with(root)));
+    let files = sources.iter().map(|source| source.path.as_str());
+    let files = files.filter(|path| path.contains("/src/") && !is_root(path));
     let lost = files.filter(|path| {
         let Some((directory, file)) = path.rsplit_once('/') else { return false };
         let name = file.trim_end_matches(".rs");
@@ -28,6 +26,12 @@ pub(super) fn check(sources: &[Source]) -> Vec<Violation> {
         !parents.iter().any(|(parent, name)| named.get(parent.as_str()).is_some_and(|all| all.contains(name)))
     });
     lost.map(|path| Violation::new(path, 1, "no `mod` names this file: it is not compiled")).collect()
+}
+
+/// Returns whether a file is the root of a crate.
+fn is_root(path: &str) -> bool {
+    let (directory, file) = path.rsplit_once('/').unwrap_or(("", path));
+    ["lib.rs", "main.rs", "build.rs"].contains(&file) || directory.ends_with("/src/bin")
 }
 
 /// Returns the paths of `mod NAME;` in a file, such as `op::get` for `mod op { mod get; }`.
@@ -73,5 +77,13 @@ mod tests {
         let inline = ("crates/a/src/lib.rs", "mod op { mod get; }");
         assert!(lost(&[inline, ("crates/a/src/op/get.rs", "")]).is_empty());
         assert_eq!(lost(&[inline, ("crates/a/src/x/get.rs", "")]), ["crates/a/src/x/get.rs"]);
+    }
+
+    #[test]
+    fn a_program_of_several_has_a_root_of_its_own() {
+        let programs = [("verify/a/src/bin/b.rs", ""), ("verify/a/src/bin/c/main.rs", "mod d;")];
+        let [b, c] = programs;
+        assert!(lost(&[b, c, ("verify/a/src/bin/c/d.rs", "")]).is_empty());
+        assert_eq!(lost(&[b, c, ("verify/a/src/bin/c/e.rs", "")]), ["verify/a/src/bin/c/e.rs"]);
     }
 }

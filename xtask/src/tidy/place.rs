@@ -18,7 +18,7 @@ const UNSAFE_FILES: &[Place] = &[
 ];
 
 /// File of the calls of C loops that are compared with those of ombx.
-const C_LOOPS: &str = "verify/paired/src/reference.rs";
+const C_LOOPS: &str = "verify/fidelity/src/bin/paired/reference.rs";
 
 /// File that reads time around the work of a benchmark.
 const CLOCK: Place = ("core", "clock.rs");
@@ -109,8 +109,8 @@ mod tests {
         let text = "//! x\nfn f() { unsafe { g() } }";
         assert_eq!(lines("crates/rma/src/window.rs", text), [2]);
         assert_eq!(lines("tests/src/lib.rs", text), [2]);
-        assert_eq!(lines("verify/paired/src/main.rs", text), [2]);
-        assert!(lines("verify/paired/src/reference.rs", text).is_empty());
+        assert_eq!(lines("verify/fidelity/src/bin/paired/main.rs", text), [2]);
+        assert!(lines("verify/fidelity/src/bin/paired/reference.rs", text).is_empty());
         assert!(lines("crates/mpi/src/window.rs", text).is_empty());
         assert!(lines("crates/sockets/src/pipeline/shared_memory.rs", text).is_empty());
         assert!(lines("crates/core/src/clock.rs", text).is_empty());
