@@ -83,6 +83,7 @@ pub mod fuzz;
 
 /// How a benchmark is measured: the plan, sessions, timed loops, rounds of samples and the stop rule.
 pub mod measure {
+    mod background;
     pub mod collect;
     pub mod engine;
     mod load;
@@ -107,6 +108,7 @@ pub mod pacing {
 }
 
 pub mod order;
+pub mod random;
 pub mod result;
 pub mod stats;
 

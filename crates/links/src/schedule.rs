@@ -1,6 +1,6 @@
 //! Schedules of pairs: rounds of disjoint pairs by the circle method, and pairs between two halves of the ranks.
 
-use ombx_core::{measure::runner::Shuffle, unit::Rank};
+use ombx_core::{random::Shuffle, unit::Rank};
 use serde::{Deserialize, Serialize};
 
 /// Rounds of disjoint pairs over a number of ranks. Pairs are computed on demand, without a table.

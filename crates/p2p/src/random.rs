@@ -11,7 +11,8 @@ use ombx_core::{
         reduction::MESSAGE_TYPE,
     },
     error::Result,
-    measure::{runner::SplitMix64, session::Session},
+    measure::session::Session,
+    random::SplitMix64,
     unit::Rank,
 };
 use ombx_mpi::{RoundsChannel, Step};

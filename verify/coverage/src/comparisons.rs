@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Parser;
-use ombx_core::{measure::runner::Shuffle, stats::median};
+use ombx_core::{random::Shuffle, stats::median};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     file,

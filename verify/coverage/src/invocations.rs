@@ -9,7 +9,7 @@ use std::{
 };
 
 use clap::Parser;
-use ombx_core::{measure::runner::Shuffle, result::Measurement, stats::median, system::clock::Since};
+use ombx_core::{random::Shuffle, result::Measurement, stats::median, system::clock::Since};
 use ombx_results::{estimate::Cases, file::Records};
 
 use ombx_toolchain::{

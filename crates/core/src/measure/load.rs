@@ -9,9 +9,9 @@ use crate::{
     },
     error::{Error, Kind, Result},
     measure::{
+        background::{Background, Repeated},
         collect::first_mismatch,
         plan::{Congestor, Plan, Under, load_names},
-        runner::{Background, Repeated},
         session::{Ranks, Session, Sink, passed_on, skipped},
     },
     order::sort_by_number,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     benchmark::{Chosen, Depth, PairCount, Parameter, ParameterValue},
     error::{Error, Result},
-    measure::runner::Shuffle,
+    random::Shuffle,
     system::performance::{self, OpenMeter},
     unit::Bytes,
 };

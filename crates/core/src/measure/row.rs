@@ -9,10 +9,10 @@ use crate::{
     },
     error::{Kind, Result},
     measure::{
+        background::Background,
         collect::Intervals,
         engine::{OpenKernel, Phases, Stopwatch},
         rounds::{OpenCase, Sampling},
-        runner::Background,
         session::Session,
     },
     pacing::clock_sync::RESIDUAL_RANGE,

@@ -9,10 +9,10 @@ use crate::{
     },
     error::{Error, Kind, Result},
     measure::{
+        background::Background,
         collect::Interval,
         engine::OpenKernel,
         plan::{Plan, RowName},
-        runner::Background,
     },
     result::{Growth, Mark, Measurement, Outcome, Run, Tally},
     system::clock::Clock,

@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 use ombx_core::{
-    measure::runner::SplitMix64,
+    random::SplitMix64,
     order::{sort, sort_by_value},
     stats::median,
 };

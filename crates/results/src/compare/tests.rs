@@ -9,10 +9,8 @@ use crate::{
 };
 use ombx_core::{
     benchmark::{Benchmark, Chosen, Depth, Figure, Metric, Work},
-    measure::{
-        plan::{Effort, Plan},
-        runner::SplitMix64,
-    },
+    measure::plan::{Effort, Plan},
+    random::SplitMix64,
     result::{Mark, MarkCode, Measurement, Outcome, Run, Tally},
     stats::Summary,
     system::performance::INSTRUCTIONS,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ombx_core::{
-    measure::runner::SplitMix64,
+    random::SplitMix64,
     order::sort_by_value,
     result::{Level, Mark, MarkCode, Measurement},
     stats,
