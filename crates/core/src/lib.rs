@@ -87,6 +87,7 @@ pub mod measure {
     pub mod collect;
     pub mod engine;
     mod load;
+    pub mod open_kernel;
     pub mod overlap;
     pub mod plan;
     mod rounds;

@@ -3,12 +3,7 @@
 use ombx_core::{
     benchmark::{Case, Context, Depth, Kernel, Method, Metric, Parameter, ParameterValue, Role, Work},
     error::{Error, Result},
-    measure::{
-        engine::{Loops, run},
-        plan::Plan,
-        row::KernelKind,
-        session::Session,
-    },
+    measure::{engine::run, open_kernel::Loops, plan::Plan, row::KernelKind, session::Session},
     pacing::{
         mesh::Waiting,
         paced_threads::{ThreadGroup, run_grouped},

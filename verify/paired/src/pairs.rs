@@ -6,7 +6,7 @@ use fastrand::Rng;
 use ombx_core::{
     benchmark::{Case, Context, Role},
     error::{Error, Result},
-    measure::{engine::OpenKernel, session::Sink},
+    measure::{open_kernel::OpenKernel, session::Sink},
     pacing::mesh::Mesh as _,
     result::{Measurement, Outcome, Run, Tally},
     stats::{median, order_bounds},

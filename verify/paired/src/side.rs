@@ -3,7 +3,7 @@
 use ombx_core::{
     benchmark::{Case, Parameter, Role, SHARED_THREADS},
     error::Result,
-    measure::engine::OpenKernel,
+    measure::open_kernel::OpenKernel,
     system::clock::Clock,
 };
 

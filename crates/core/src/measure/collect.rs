@@ -6,12 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     benchmark::{
-        Aggregation, ConnectionCounters, Metric, Role,
+        Aggregation, ConnectionCounters, Metric,
         payload::{Check, Mismatch},
     },
     codec::{self, checksum},
     error::{Error, Result},
-    measure::engine::OpenKernel,
     result::{Measurement, RoundTrips, Samples},
     system::clock::{Clock, Facts},
     team::Team,
@@ -249,17 +248,10 @@ impl Intervals {
         Intervals { length, row, samples: Vec::new(), from, to, retransmits: 0 }
     }
 
-    /// Returns the retransmits since the last call and the congestion window now, if rank 0 sends. The first call is before the first interval.
-    pub(crate) fn count(
-        &mut self,
-        kernel: &mut dyn OpenKernel,
-        role: Role,
-    ) -> Result<Option<ConnectionCounters>> {
-        let now = if role == Role::Active { kernel.steps().connections()? } else { None };
-        Ok(now.map(|now| {
-            let before = std::mem::replace(&mut self.retransmits, now.retransmits);
-            ConnectionCounters { retransmits: now.retransmits.saturating_sub(before), ..now }
-        }))
+    /// Returns the counters now, with the retransmits since the last call. The first call is before the first interval.
+    pub(crate) fn count(&mut self, now: ConnectionCounters) -> ConnectionCounters {
+        let before = std::mem::replace(&mut self.retransmits, now.retransmits);
+        ConnectionCounters { retransmits: now.retransmits.saturating_sub(before), ..now }
     }
 
     /// Returns how many of the samples of a round fit into the rest of the interval, at least one. `spent` is the time of sampling so

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use crate::{
     benchmark::{
-        Aggregation, Role,
+        Aggregation, ConnectionCounters, Role,
         payload::{Check, Fill},
     },
     error::Result,
     measure::{
         background::{Background, Repeated},
         collect::{Intervals, RoundSamples, collect, compare_starts, extend, first_mismatch},
-        engine::OpenKernel,
+        open_kernel::OpenKernel,
         plan::{Effort, Verify},
         session::Session,
         stop::{self, Ending, WarmUpGoal},
@@ -31,6 +31,11 @@ const MOST_UNREPORTED: u64 = 1024;
 /// Time between two tests of whether the ranks that are measured are done, in nanoseconds. A test is a small broadcast among the
 /// ranks of the load.
 const ROUND_NS: u64 = 10_000_000;
+
+/// Returns the counters of the connections on which this rank sends; `None` on a rank that answers.
+fn connections(kernel: &mut dyn OpenKernel, role: Role) -> Result<Option<ConnectionCounters>> {
+    if role == Role::Active { kernel.steps().connections() } else { Ok(None) }
+}
 
 /// A case whose kernel is open on this rank.
 pub(crate) struct OpenCase<'s, 'a> {
@@ -178,7 +183,7 @@ impl OpenCase<'_, '_> {
         let counters = self.session.plan.counters;
         self.meter = counters.filter(|_| self.kernel.clocks() == 1).map(|open| open());
         if let Some(intervals) = &mut self.intervals {
-            intervals.count(&mut *self.kernel, self.role)?;
+            connections(&mut *self.kernel, self.role)?.map(|now| intervals.count(now));
         }
         // On rank 0: what is left of the samples that the stop rule has chosen.
         let mut chosen = first;
@@ -198,7 +203,8 @@ impl OpenCase<'_, '_> {
             if let Some(intervals) = &mut self.intervals {
                 let (facts, of_round) = (self.session.clock.facts(), round.clone());
                 if let Some(mut interval) = intervals.add(batch, self.legs, facts, of_round, sampling.spent) {
-                    interval.connections = intervals.count(&mut *self.kernel, self.role)?;
+                    interval.connections =
+                        connections(&mut *self.kernel, self.role)?.map(|now| intervals.count(now));
                     self.session.sink.interval(&interval);
                 }
             }
@@ -224,7 +230,7 @@ impl OpenCase<'_, '_> {
         if let Some(intervals) = &mut self.intervals
             && let Some(mut last) = intervals.last(self.legs, self.session.clock.facts(), sampling.spent)
         {
-            last.connections = intervals.count(&mut *self.kernel, self.role)?;
+            last.connections = connections(&mut *self.kernel, self.role)?.map(|now| intervals.count(now));
             self.session.sink.interval(&last);
         }
         (sampling.untimed, sampling.iterations) = (leading * batch, total * batch);

@@ -11,7 +11,7 @@ use crate::{
     measure::{
         background::Background,
         collect::Interval,
-        engine::OpenKernel,
+        open_kernel::OpenKernel,
         plan::{Plan, RowName},
     },
     result::{Growth, Mark, Measurement, Outcome, Run, Tally},
@@ -359,7 +359,7 @@ macro_rules! passed_on {
 
         fn takes(
             &self,
-            kernel: &mut dyn $crate::measure::engine::OpenKernel,
+            kernel: &mut dyn $crate::measure::open_kernel::OpenKernel,
             case: &$crate::benchmark::Case,
             role: $crate::benchmark::Role,
         ) -> Result<bool> {

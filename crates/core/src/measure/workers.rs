@@ -12,7 +12,7 @@ use crate::{
         payload::{Check, Fill},
     },
     error::{Error, Result},
-    measure::engine::{Loops, OpenKernel, OpenLoops, Steps},
+    measure::open_kernel::{Loops, OpenKernel, OpenLoops, Steps},
     system::{clock::Clock, limits::start_error},
 };
 

@@ -7,7 +7,7 @@ use crate::{
     error::Result,
     measure::{
         collect::RoundSamples,
-        engine::{OpenKernel, OpenLoops, Steps},
+        open_kernel::{OpenKernel, OpenLoops, Steps},
         row::{self, KernelFactory, KernelKind},
         session::Session,
     },

@@ -16,7 +16,7 @@ use crate::{
     error::{Error, Result},
     measure::{
         collect::RoundSamples,
-        engine::{Loops, OpenKernel, OpenLoops, Steps, open_on_thread},
+        open_kernel::{Loops, OpenKernel, OpenLoops, Steps, open_on_thread},
         row::{self, KernelFactory, KernelKind},
         session::Session,
         workers::Workers,

@@ -5,7 +5,7 @@ use crate::{
     error::Result,
     measure::{
         collect::{RoundSamples, Starts, collect, extend},
-        engine::PacedLoop,
+        open_kernel::PacedLoop,
         timed_loop::{Iteration, paced},
     },
     pacing::{

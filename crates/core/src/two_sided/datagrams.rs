@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
     measure::{
         collect::RoundSamples,
-        engine::{OpenKernel, Steps},
+        open_kernel::{OpenKernel, Steps},
         session::Session,
         timed_loop::{arrivals, paced_sends},
     },

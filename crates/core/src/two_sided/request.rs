@@ -15,7 +15,7 @@ use crate::{
     error::{Error, Result},
     measure::{
         collect::RoundSamples,
-        engine::{OpenKernel, Steps},
+        open_kernel::{OpenKernel, Steps},
         row::{self, KernelFactory, KernelKind},
         session::Session,
         timed_loop::open_loop,
