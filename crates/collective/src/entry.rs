@@ -16,11 +16,7 @@ use ombx_core::{
         plan::Plan,
         session::Session,
     },
-    pacing::{
-        clock_sync::SyncHosts,
-        paced_kernel::{Pacing, run_paced},
-        paced_threads::One,
-    },
+    pacing::{clock_sync::SyncHosts, paced_kernel::run_paced, paced_threads::One, start::Pacing},
 };
 use ombx_mpi::{
     Mesh, OnThread,

@@ -103,9 +103,12 @@ pub mod measure {
 pub mod pacing {
     pub mod clock_sync;
     pub mod mesh;
+    pub mod one_way;
     pub mod paced_kernel;
     pub mod paced_threads;
     pub(crate) mod sample_pacer;
+    pub mod start;
+    pub(crate) mod windows;
 }
 
 pub mod order;

@@ -15,7 +15,7 @@ use ombx_core::{
         overlap::{self, Overlappable},
         session::Session,
     },
-    pacing::{clock_sync::SyncHosts, paced_kernel::Pacing},
+    pacing::{clock_sync::SyncHosts, start::Pacing},
     unit::Rank,
 };
 use ombx_mpi::{Mesh, WindowKind};

@@ -577,7 +577,7 @@ mod sim_mesh_tests {
             runner::{self, Part},
             session::Memory,
         },
-        pacing::paced_kernel::Pacing,
+        pacing::start::Pacing,
     };
 
     use super::super::{Delay, Probe, SlowerByRank, measure, on_uneven_ranks};

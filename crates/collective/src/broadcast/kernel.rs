@@ -15,7 +15,7 @@ use ombx_core::{
         row::{self, KernelFactory, KernelKind},
         session::Session,
     },
-    pacing::mesh::{Mesh, one_way_ns},
+    pacing::{mesh::Mesh, one_way::one_way_ns},
     unit::Rank,
 };
 use ombx_mpi::collective::DataFlow;

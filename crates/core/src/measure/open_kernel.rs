@@ -10,7 +10,7 @@ use crate::{
         collect::RoundSamples,
         timed_loop::{Iteration, answered, paced, timed},
     },
-    pacing::paced_kernel::Start,
+    pacing::start::Start,
     system::clock::Clock,
 };
 

@@ -17,11 +17,7 @@ use crate::{
         session::Session,
         timed_loop::Iteration,
     },
-    pacing::{
-        mesh::Mesh,
-        paced_kernel::{PacedKernels, Pacing},
-        sample_pacer::SamplePacer,
-    },
+    pacing::{mesh::Mesh, paced_kernel::PacedKernels, sample_pacer::SamplePacer, start::Pacing},
     stats::Summary,
     system::clock::{Clock, Facts},
     team::Team,

@@ -16,7 +16,7 @@ use crate::{
         rounds::{OpenCase, Sampling},
         session::Session,
     },
-    pacing::clock_sync::RESIDUAL_RANGE,
+    pacing::windows::RESIDUAL_RANGE,
     result::{Growth, Measurement, Outcome},
     system::{
         clock::{Clock, Reading},

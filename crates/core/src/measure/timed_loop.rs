@@ -5,7 +5,7 @@
 use crate::{
     benchmark::Kernel,
     error::Result,
-    pacing::{mesh::Mesh, paced_kernel::Start},
+    pacing::{mesh::Mesh, start::Start},
     system::clock::Clock,
     two_sided::{
         datagrams::{Arrival, DatagramLink},

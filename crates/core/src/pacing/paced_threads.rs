@@ -23,8 +23,8 @@ use crate::{
     },
     pacing::{
         mesh::{Rendezvous, Waiting},
-        paced_kernel::Start,
         sample_pacer::Starters,
+        start::Start,
     },
     system::clock::Clock,
     team::Team,

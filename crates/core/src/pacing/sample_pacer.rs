@@ -9,9 +9,10 @@ use crate::{
         timed_loop::{Iteration, paced},
     },
     pacing::{
-        clock_sync::{WindowPacing, clock_owners},
+        clock_sync::clock_owners,
         mesh::{self, Mesh},
-        paced_kernel::{Chosen, Pacer, Pacing, Start},
+        start::{Chosen, Pacer, Pacing, Start},
+        windows::WindowPacing,
     },
     result::Measurement,
     stats::Summary,

@@ -4,8 +4,8 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 use ombx_core::{
-    random::SplitMix64,
     order::{sort, sort_by_value},
+    random::SplitMix64,
     stats::median,
 };
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ombx_core::{
-    random::SplitMix64,
     order::sort_by_value,
+    random::SplitMix64,
     result::{Level, Mark, MarkCode, Measurement},
     stats,
     unit::counted,
