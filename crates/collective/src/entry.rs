@@ -4,8 +4,9 @@ use ombx_core::{
     benchmark::{
         Benchmark, Case, ElementType, Groups, Imbalance, Kernel, Layout, Method, Metric, Parameter,
         ParameterValue, ReductionOp, Root, Topology,
+        cold::{Cold, Movable},
         derived::{self, by_datatype},
-        memory::{BufferMemory, Cache, Cold, Movable, Staged},
+        memory::{BufferMemory, Cache, Staged},
         neighbourhood,
         payload::Datatype,
         reduction::{self, MESSAGE_TYPE},

@@ -141,7 +141,9 @@ pub mod trust;
 pub mod two_sided {
     pub mod datagrams;
     pub mod pattern;
+    pub mod received;
     pub mod request;
+    pub mod scheduled_link;
     pub mod threaded;
 }
 

@@ -18,7 +18,7 @@ use ombx_core::{
     system::clock::Clock,
     two_sided::{
         pattern::Link,
-        request::{REPLY_BYTES, RequestLink},
+        scheduled_link::{REPLY_BYTES, RequestLink},
     },
     unit::{Bytes, Rank},
 };

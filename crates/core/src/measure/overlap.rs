@@ -5,8 +5,8 @@ use std::time::Duration;
 use crate::{
     benchmark::{
         ALONE, Aggregation, Busy, Case, Context, Figure, Figures, Kernel, Method, OVERLAPPING,
+        cold::{Cold, Movable},
         interval_names,
-        memory::{Cold, Movable},
         payload::{Check, Fill},
     },
     error::Result,

@@ -8,8 +8,8 @@ use crate::{
     pacing::{mesh::Mesh, start::Start},
     system::clock::Clock,
     two_sided::{
-        datagrams::{Arrival, DatagramLink},
-        request::RequestLink,
+        received::Arrival,
+        scheduled_link::{DatagramLink, RequestLink},
     },
     unit::Rank,
 };

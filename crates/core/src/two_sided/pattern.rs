@@ -4,8 +4,10 @@ use std::marker::PhantomData;
 
 use crate::{
     benchmark::{
-        Case, ConnectionCounters, Context, Figures, Kernel, Method, Metric, Role, Work, derived,
-        memory::{self, Copies, Movable},
+        Case, ConnectionCounters, Context, Figures, Kernel, Method, Metric, Role, Work,
+        cold::Movable,
+        derived,
+        memory::{self, Copies},
         payload::{Check, Fill, Slots},
         reduction,
     },

@@ -11,7 +11,7 @@ use ombx_core::{
         StateFigure,
     },
     stats::{Summary, median, order_bounds},
-    two_sided::datagrams::{SHARES, Share},
+    two_sided::received::{SHARES, Share},
     unit::counted,
 };
 

@@ -13,7 +13,7 @@ use ombx_core::{
     result::{
         ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, OverLaunches, Run, Tally,
     },
-    two_sided::datagrams::SHARES,
+    two_sided::received::SHARES,
     unit::{Bytes, counted},
 };
 

@@ -15,7 +15,10 @@ use ombx_core::{
     codec,
     error::{Error, Result},
     system::clock::Since,
-    two_sided::datagrams::{Arrival, DatagramLink, Received},
+    two_sided::{
+        received::{Arrival, Received},
+        scheduled_link::DatagramLink,
+    },
 };
 use rustix::{
     io::Errno,

@@ -7,7 +7,7 @@ use ombx_core::{
     error::Result,
     two_sided::{
         pattern::Link,
-        request::{REPLY_BYTES, RequestLink},
+        scheduled_link::{REPLY_BYTES, RequestLink},
     },
 };
 use rustix::{

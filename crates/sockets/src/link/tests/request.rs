@@ -10,7 +10,10 @@ use ombx_core::{
     error::Result,
     measure::plan::Plan,
     result::{MarkCode, Measurement, Outcome},
-    two_sided::request::{self, Rate, RequestLink, run_requests},
+    two_sided::{
+        request::{self, Rate, run_requests},
+        scheduled_link::RequestLink,
+    },
     unit::Rank,
 };
 
