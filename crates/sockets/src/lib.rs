@@ -58,6 +58,7 @@ pub mod control;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod link;
+mod options;
 pub mod pipeline;
 pub mod server;
 

@@ -18,7 +18,7 @@ use ombx_core::{
 };
 
 use super::{measure_bench, plan};
-use crate::{link::request::RequestStream, transport::Tcp};
+use crate::link::{Tcp, request::RequestStream};
 
 type Plain = RequestStream<Tcp>;
 
