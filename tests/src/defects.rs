@@ -1,6 +1,6 @@
 //! Known defects of the MPI under test.
 
-use ombx_core::result::Measurement;
+use ombx_record::result::Measurement;
 
 /// Returns whether MPICH 4.0 or 4.1 may deliver wrong data in this row: its restarted persistent requests have defects.
 pub fn may_be_wrong(row: &Measurement) -> bool {

@@ -15,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::system::clock::Since;
+use ombx_host::since::Since;
 use ombx_toolchain::process::{Mark, Process};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;

@@ -2,10 +2,7 @@
 
 use std::path::PathBuf;
 
-use ombx_core::{
-    benchmark::{Figure, payload::Check},
-    result::{Measurement, Outcome},
-};
+use ombx_record::result::{Check, Figure, Measurement, Outcome};
 use ombx_results::file::{self, RunWithRows};
 
 use crate::{Done, Files, Job, results};

@@ -2,10 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use ombx_core::{
-    benchmark::payload::Check,
-    result::{Measurement, Outcome},
-};
+use ombx_record::result::{Check, Measurement, Outcome};
 use ombx_results::file;
 
 use crate::{Job, kept::Kept};

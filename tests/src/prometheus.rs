@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::system::clock::Since;
+use ombx_host::since::Since;
 use serde_json::Value;
 
 use crate::{Files, missing};

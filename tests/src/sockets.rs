@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ombx_core::{benchmark::Figure, result::Measurement};
+use ombx_record::result::{Figure, Measurement};
 
 use crate::{Job, Running, kept::Kept, process::Process, results};
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::system::clock::Since;
+use ombx_host::since::Since;
 use tempfile::TempDir;
 
 /// Time limit of what a test waits for.

@@ -1,6 +1,6 @@
 //! The build of this binary: its commit and its compiler.
 
-use ombx_core::fact::{Fact, Facts};
+use ombx_record::fact::{Fact, Facts};
 
 /// Returns the facts about this build that results keep.
 pub(crate) fn facts() -> Facts {

@@ -26,10 +26,8 @@ use clap::{
     ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use ombx_core::{
-    benchmark::Registry,
-    error::{Error, Exit, Result},
-};
+use ombx_core::benchmark::Registry;
+use ombx_record::error::{Error, Exit, Result};
 use ombx_results::file::is_named_as_result;
 
 use crate::{

@@ -3,10 +3,8 @@
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, sync::LazyLock};
 
-use ombx_core::{
-    benchmark::Registry,
-    error::{Error, Kind, Result},
-};
+use ombx_core::benchmark::Registry;
+use ombx_record::error::{Error, Kind, Result};
 use ombx_report::{Report, Samples, Source, page};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
@@ -127,7 +125,7 @@ pub fn pages(bytes: &[u8]) {
 /// written and read again.
 #[cfg(feature = "sockets")]
 pub fn hosts(bytes: &[u8]) {
-    use ombx_core::codec;
+    use ombx_record::codec;
 
     use crate::{
         launch::{hosts::hosts_of_file, invitation::Invitation, served},
@@ -170,8 +168,9 @@ fn check_message(message: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ombx_testkit::hostile;
+
+    use super::*;
 
     #[test]
     fn any_command_line_is_a_job_or_a_mistake() {

@@ -13,13 +13,13 @@ use std::{path::PathBuf, time::Duration};
 
 use ombx_core::{
     benchmark::{Benchmark, Choice, Initialization, Medium, RankMatrix, Registry, Threading},
-    error::{Error, Result},
     measure::{
         plan::{Effort, Plan, Under, Verify, check_loads},
         runner::Part,
     },
 };
 use ombx_links::sweep;
+use ombx_record::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::{

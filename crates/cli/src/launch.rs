@@ -31,12 +31,10 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    benchmark::Medium,
-    error::{Error, Exit, Result},
-    system::{clock::Since, host, remote_shell},
-    team::Place,
-};
+use ombx_core::benchmark::Medium;
+use ombx_host::environment::place_of_thread;
+use ombx_host::{host, remote_shell, since::Since};
+use ombx_record::error::{Error, Exit, Result};
 use ombx_results::file::Launched;
 
 #[cfg(not(feature = "mpi"))]
@@ -230,7 +228,7 @@ fn start_limit(job: &Job) -> Duration {
 /// Returns how long a case may make no progress. Ranks that share cores, with each other or with other programs, take longer.
 fn silence(job: &Job) -> Duration {
     let ranks = if job.start.are_all_here() { job.extent.ranks } else { 1 };
-    let online = Place::here().online;
+    let online = place_of_thread().online;
     job.work.silence(job.start.timeout, ranks.div_ceil(online).max(host::processes_per_cpu(online)))
 }
 

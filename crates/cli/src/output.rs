@@ -18,12 +18,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ombx_core::{
-    benchmark::Figure,
+use ombx_record::{
     error::{Error, Result},
     fact::Fact,
-    measure::collect::Interval,
-    result::{MarkCode, Measurement, Tally},
+    result::{Figure, Interval, MarkCode, Measurement, Tally},
     unit::counted,
 };
 use ombx_results::{

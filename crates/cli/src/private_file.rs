@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use ombx_core::error::{Error, Result};
+use ombx_record::error::{Error, Result};
 use rustix::{fs::OFlags, io::Errno, process::geteuid};
 
 /// Maximum length in bytes of what is read.

@@ -15,16 +15,17 @@ use std::{cell::Cell, fs::File, time::Duration};
 
 use ombx_core::{
     benchmark::Medium,
-    error::{Error, Result},
+    clock::Clock,
     measure::runner,
-    system::{
-        clock::{Clock, Since},
-        host, watchdog,
-    },
-    team::{Alone, Fabric, Place, Team},
+    team::{Alone, Fabric, Team},
+};
+use ombx_host::environment::place_of_thread;
+use ombx_host::{host, since::Since, watchdog};
+use ombx_links::sweep;
+use ombx_record::{
+    error::{Error, Result},
     unit::Rank,
 };
-use ombx_links::sweep;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use self::sink::RankSink;
@@ -122,7 +123,7 @@ pub(crate) fn run_under_launcher(job: &Job) -> Result<u8> {
 
 /// Ends this process if it makes no progress for too long, which depends on the ranks that share a CPU, or after a limit.
 fn watch(work: &Work, timeout: Option<Duration>, limit: Duration, factor: u32) {
-    let (ranks, online) = (detection::ranks_here().unwrap_or(1), Place::here().online);
+    let (ranks, online) = (detection::ranks_here().unwrap_or(1), place_of_thread().online);
     let shared = u32::try_from(ranks.div_ceil(online.into())).unwrap_or(1);
     let silence = work.silence(timeout, shared.max(host::processes_per_cpu(online))).saturating_mul(factor);
     // Without a watchdog, the launching process has a time limit too.

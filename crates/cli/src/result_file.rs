@@ -9,10 +9,10 @@ use std::{
     time::SystemTime,
 };
 
-use ombx_core::{
+use ombx_record::{
     error::{Error, Result},
+    regular_file::shown_name,
     result::{Measurement, Run},
-    system::file::shown_name,
 };
 use ombx_results::{
     compare::SideResults,

@@ -2,10 +2,8 @@
 
 use std::ffi::OsString;
 
-use ombx_core::{
-    benchmark::Medium,
-    error::{Error, Result},
-};
+use ombx_core::benchmark::Medium;
+use ombx_record::error::{Error, Result};
 
 use crate::{
     job::{Job, launches::LaunchCount, rank_job::RankJob},

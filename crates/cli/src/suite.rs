@@ -10,9 +10,11 @@ use std::{
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use ombx_core::{
     benchmark::{Benchmark, Choice, Chosen, Registry},
-    error::{Error, Result},
     measure::runner::Part,
-    system::file::read_named_on_ranks,
+};
+use ombx_record::{
+    error::{Error, Result},
+    regular_file::read_named_on_ranks,
 };
 
 use self::file::PREFIX;

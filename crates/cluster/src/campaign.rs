@@ -2,12 +2,10 @@
 
 use std::path::PathBuf;
 
-use ombx_core::{
+use ombx_host::host_name::check_host;
+use ombx_record::{
     error::{Error, Result},
-    system::{
-        file::{read_named, shown_name},
-        host_name::check_host,
-    },
+    regular_file::{read_named, shown_name},
 };
 use serde_json::{Value, json};
 
@@ -44,7 +42,7 @@ impl Campaign {
     /// Reads the inventory and the template, and makes the plan.
     ///
     /// # Errors
-    /// A mistake of the user, of kind [`Usage`](ombx_core::error::Kind::Usage).
+    /// A mistake of the user, of kind [`Usage`](ombx_record::error::Kind::Usage).
     pub fn prepare(options: Options) -> Result<Self> {
         let mut inventory = match &options.inventory {
             Some(path) => Inventory::read(path)?,

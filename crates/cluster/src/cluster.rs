@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::unit::parse_duration;
+use ombx_record::unit::parse_duration;
 
 use crate::{
     inventory::{Inventory, LaunchSite},

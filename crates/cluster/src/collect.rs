@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, path::Path, time::Duration};
 
-use ombx_core::{
+use ombx_record::{
     error::{Error, Result},
     result::{Measurement, Outcome, Run},
 };

@@ -4,10 +4,8 @@ pub(crate) mod scheduler;
 
 use std::{env, fs, path::Path, time::Duration};
 
-use ombx_core::{
-    error::{Exit, Result},
-    system::{clock::Since, environment::timestamp},
-};
+use ombx_host::{environment::timestamp, since::Since};
+use ombx_record::error::{Exit, Result};
 use serde::Serialize;
 use serde_json::{Value, json};
 

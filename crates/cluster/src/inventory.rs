@@ -5,13 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ombx_core::{
+use ombx_host::{
+    host_name::{check_host, is_plain},
+    node_set,
+};
+use ombx_record::{
     error::{Error, Result},
-    system::{
-        file::{read_named, shown_name},
-        host_name::{check_host, is_plain},
-        node_set,
-    },
+    regular_file::{read_named, shown_name},
 };
 use serde::Deserialize;
 
@@ -136,7 +136,7 @@ impl Inventory {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let slots = u32::try_from(cores).unwrap_or(2).clamp(2, 8);
         let host = Host {
-            name: ombx_core::system::environment::hostname(),
+            name: ombx_host::environment::hostname(),
             address: None,
             interface: Some("lo".into()),
             slots,

@@ -21,7 +21,7 @@
 //! let rounds = plan::rounds(&inventory.hosts, &Pairs::Ring, 1)?;
 //! let names: Vec<&str> = rounds.iter().flatten().map(|job| job.name.as_str()).collect();
 //! assert_eq!(names, ["pairs-n01-n02", "pairs-n02-n03", "pairs-n01-n03", "together"]);
-//! # Ok::<(), ombx_core::error::Error>(())
+//! # Ok::<(), ombx_record::error::Error>(())
 //! ```
 
 mod campaign;
@@ -41,7 +41,7 @@ mod summary;
 
 use std::path::PathBuf;
 
-use ombx_core::error::Result;
+use ombx_record::error::Result;
 
 pub use self::{
     campaign::{Binary, Campaign},

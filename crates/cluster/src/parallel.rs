@@ -9,7 +9,7 @@ use std::{
     thread,
 };
 
-use ombx_core::error::{Error, Exit, Result};
+use ombx_record::error::{Error, Exit, Result};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     flag,

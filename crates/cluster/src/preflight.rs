@@ -9,10 +9,8 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    error::{Error, Result},
-    system::remote_shell,
-};
+use ombx_host::remote_shell;
+use ombx_record::error::{Error, Result};
 use serde::Serialize;
 use serde_json::json;
 

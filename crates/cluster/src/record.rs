@@ -8,9 +8,9 @@ use std::{
     process::Command,
 };
 
-use ombx_core::{
+use ombx_record::{
     error::{Error, Result},
-    system::file::{LONGEST_TEXT, read_found_text},
+    regular_file::{LONGEST_TEXT, read_found_text},
 };
 use ombx_results::file::{self, RunOutcome, RunWithRows};
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub(crate) struct FinishedJob {
 impl RunDirectory {
     /// Creates the directory of a new run.
     pub(crate) fn create(runs: &Path) -> Result<Self> {
-        let id = ombx_core::system::environment::run_id();
+        let id = ombx_host::environment::run_id();
         let directory = runs.join(&id);
         fs::create_dir_all(runs).and_then(|()| fs::create_dir(&directory)).map_err(at(&directory))?;
         for part in ["jobs", "preflight"] {

@@ -12,9 +12,10 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
+use ombx_host::{remote_shell, since::Since};
+use ombx_record::{
     error::{Error, Result},
-    system::{clock::Since, file::read_found, remote_shell},
+    regular_file::read_found,
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 

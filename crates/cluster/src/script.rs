@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, fmt::Write as _, path::Path, time::Duration};
 
-use ombx_core::system::remote_shell;
+use ombx_host::remote_shell;
 
 use crate::inventory::{Host, Inventory};
 

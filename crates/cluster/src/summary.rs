@@ -7,10 +7,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use ombx_core::{
-    error::{Exit, Result},
-    system::node_set,
-};
+use ombx_host::node_set;
+use ombx_record::error::{Exit, Result};
 use ombx_results::verdict::{Conclusion, Verdict};
 
 use crate::{

@@ -7,8 +7,9 @@ use std::ops::Range;
 use ombx_core::{
     benchmark::{
         Root,
-        payload::{Check, Contributors, Fill, MessageId, Reduced, Reduction, Words},
+        payload::{Contributors, Fill, MessageId, Reduced, Reduction, Words},
     },
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::collective::{Blocks, Gaps, Part, Participants, ReductionScope};

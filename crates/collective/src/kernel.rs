@@ -8,11 +8,12 @@ use ombx_core::{
         cold::Movable,
         derived,
         memory::{self, Copies},
-        payload::{Blocks, Check, Fill},
+        payload::{Blocks, Fill},
         reduction,
     },
     error::Result,
     measure::overlap::{self, Overlappable},
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{

@@ -6,7 +6,7 @@ use ombx_core::{
         Aggregation, Benchmark, Case, Context, ElementType, Kernel, Layout, Method, Metric, ParameterValue,
         ReductionOp, Work,
         memory::BufferMemory,
-        payload::{Accumulation, Check, Fill, Slots},
+        payload::{Accumulation, Fill, Slots},
         reduction,
     },
     error::{Error, Result},
@@ -14,7 +14,7 @@ use ombx_core::{
         row::{KernelKind, announce, each_case},
         session::Session,
     },
-    result::{Measurement, Samples},
+    result::{Check, Measurement, Samples},
 };
 use ombx_mpi::{Mpi, collective::LocalReduction};
 

@@ -32,18 +32,20 @@ pub mod reduction;
 mod root;
 mod threads;
 
+pub use ombx_record::result::{
+    ALONE, Aggregation, BusTraffic, ConnectionCounters, Figure, Figures, Metric, OVERLAPPING, Work,
+    interval_names,
+};
+
 pub use self::{
     case::Case,
-    derived::{ALONE, ConnectionCounters, Figure, Figures, OVERLAPPING, interval_names},
     entry::{
         Benchmark, Choice, Description, LETTERS, Medium, MessageSizes, Osu, OwnParameters, Preset, RankNeeds,
         Registry, Streams,
     },
     groups::{Depth, Groups, RankMatrix, parse_depths},
-    kernel::{BusTraffic, Busy, Compute, Context, Kernel, MEMORY_LIMIT, Method, Metric, Role, Work},
-    layout::{
-        Aggregation, Assignment, Direction, Distance, Fan, FanDirection, Layout, PairCount, Pairing, Pairs,
-    },
+    kernel::{Busy, Compute, Context, Kernel, MEMORY_LIMIT, Method, Role},
+    layout::{Assignment, Direction, Distance, Fan, FanDirection, Layout, PairCount, Pairing, Pairs},
     neighbourhood::{Edges, Neighbourhood, Topology, Torus},
     parameter::{
         ALL, CaseValues, Chosen, Heading, Named, Parameter, ParameterList, ParameterValue, Reader, Shown,

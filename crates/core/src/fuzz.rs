@@ -2,19 +2,24 @@
 //!
 //! The programs of `fuzz/` call them for hours, the tests below for seconds.
 
-use crate::{
-    benchmark::{Aggregation, Groups, ParameterValue, Root, Threads},
+use ombx_record::cpu_list::parse_cpus;
+use ombx_record::{
     error::{Kind, Result},
-    measure::{collect, runner, session::Memory},
-    system::{clock::Clock, environment},
-    team::{Alone, Fabric, Team},
+    result::Aggregation,
     unit::{self, Bytes, Rank},
+};
+
+use crate::{
+    benchmark::{Groups, ParameterValue, Root, Threads},
+    clock::Clock,
+    measure::{collect, runner, session::Memory},
+    team::{Alone, Fabric, Team},
 };
 
 /// Parses any text as each kind of option value, and checks that printed values parse to the same value.
 pub fn grammars(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    if let Ok(sizes) = crate::unit::parse_sizes(&text) {
+    if let Ok(sizes) = ombx_record::unit::parse_sizes(&text) {
         assert!(!sizes.is_empty() && sizes.len() <= 10_000);
         sizes.iter().for_each(|size| assert_eq!(size.to_string().parse::<Bytes>().unwrap(), *size));
     }
@@ -27,7 +32,7 @@ pub fn grammars(bytes: &[u8]) {
     value::<Threads>(&text);
     value::<Root>(&text);
     value::<Groups>(&text);
-    assert!(environment::parse_cpus(&text).len() <= 1 << 16);
+    assert!(parse_cpus(&text).len() <= 1 << 16);
 }
 
 fn value<V: ParameterValue>(text: &str) {

@@ -11,13 +11,13 @@
 //! ```
 //! use ombx_core::{
 //!     benchmark::{Benchmark, Case, Context, Kernel, Layout, Method, Metric, Registry, Work},
+//!     clock::Clock,
 //!     error::Result,
 //!     measure::{
 //!         plan::{Effort, Plan},
 //!         runner::{Part, run_all},
 //!         session::Memory,
 //!     },
-//!     system::clock::Clock,
 //!     team::{Alone, Fabric},
 //! };
 //!
@@ -75,9 +75,7 @@
 pub const OPT_LEVEL: &str = env!("OMBX_OPT_LEVEL");
 
 pub mod benchmark;
-pub mod codec;
-pub mod error;
-pub mod fact;
+pub mod clock;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 
@@ -111,28 +109,7 @@ pub mod pacing {
     pub(crate) mod windows;
 }
 
-pub mod order;
 pub mod random;
-pub mod result;
-pub mod stats;
-
-/// The machine that a rank runs on: clock, host, placement and environment.
-pub mod system {
-    pub mod clock;
-    pub mod device_counters;
-    pub mod environment;
-    pub mod file;
-    pub mod host;
-    pub mod host_name;
-    pub mod limits;
-    pub mod machine;
-    pub mod node_set;
-    pub mod performance;
-    pub mod remote_shell;
-    pub mod search_path;
-    pub mod watchdog;
-}
-
 pub mod team;
 
 pub mod trust;
@@ -147,7 +124,8 @@ pub mod two_sided {
     pub mod threaded;
 }
 
-pub mod unit;
+/// What a benchmark and its rows are made of.
+pub use ombx_record::{codec, error, fact, named, order, result, stats, unit};
 
 /// Registry of benchmark entries, re-exported so that every crate submits to the same one.
 pub use inventory;

@@ -2,42 +2,15 @@
 
 use std::{any::Any, collections::BTreeSet};
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-
-use crate::{
+use ombx_host::environment::place_of_thread;
+use ombx_record::result::Place;
+use ombx_record::{
     codec,
     error::{Error, Kind, Result},
     fact::Facts,
     unit::Rank,
 };
-
-/// Place of a rank: its host and its CPUs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Place {
-    /// Host name.
-    pub host: String,
-    /// CPUs that the rank may use, as a list of the kernel: `0`, `0-3,8`.
-    pub cpus: String,
-    /// Number of online CPUs of the host.
-    pub online: u32,
-    /// Frequency governor of the first of these CPUs; `None` if the kernel has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub governor: Option<String>,
-}
-
-impl Place {
-    /// Encodes the place for the gather to rank 0.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        codec::encode(&(&self.host, &self.cpus, self.online, &self.governor))
-    }
-
-    /// Decodes what [`Place::to_bytes`] wrote; `None` for anything else.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Place> {
-        let (host, cpus, online, governor) = codec::decode(bytes)?;
-        Some(Place { host, cpus, online, governor })
-    }
-}
+use serde::{Serialize, de::DeserializeOwned};
 
 /// Transport between the ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +38,7 @@ pub trait Team: Any {
     }
     /// Returns the place of this rank.
     fn place(&self) -> Place {
-        Place::here()
+        place_of_thread()
     }
     /// Waits until every rank has called it.
     fn barrier(&self) -> Result<()>;
@@ -277,7 +250,7 @@ fn read_message<M: DeserializeOwned>(rank: u32, bytes: &[u8]) -> Result<M> {
     })
 }
 
-crate::named! {
+ombx_record::named! {
     /// How consecutive ranks are placed on hosts.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Placement {

@@ -4,19 +4,16 @@ mod row;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::{
-    benchmark::Threads,
+use ombx_host::machine::{ACTIVE, INTERRUPTS, LOCAL_CPUS, RATE, SPEED, STATE, megabits};
+use ombx_record::{
+    cpu_list::{cpu_list, parse_cpus},
     fact::{Fact, HostFacts},
     order::sort,
-    result::{Level, Mark, MarkCode},
+    result::{ClockProperties, Level, Mark, MarkCode, Place},
     stats::{Summary, quantile},
-    system::{
-        clock::Facts,
-        environment::{cpu_list, parse_cpus},
-        machine::{ACTIVE, INTERRUPTS, LOCAL_CPUS, RATE, SPEED, STATE, megabits},
-    },
-    team::Place,
 };
+
+use crate::benchmark::Threads;
 
 pub use self::row::{
     RowFacts, below_one_way, clocks_apart, costly_clock, late_starts, of_row, of_samples, one_byte,
@@ -96,7 +93,7 @@ pub fn debug_build() -> Mark {
 }
 
 /// Returns the marks that hold for every row of a run, whatever the build.
-pub fn standing(places: &[Place], clock: Facts) -> Vec<Mark> {
+pub fn standing(places: &[Place], clock: ClockProperties) -> Vec<Mark> {
     let shared = match crowded_host(places) {
         Some((host, ranks, cpus)) => Some(oversubscribed(host, ranks, cpus)),
         None => shared_cpu(places),
@@ -155,7 +152,7 @@ pub fn crowded_threads(places: &[Place], threads: Threads) -> Option<Mark> {
     })
 }
 
-fn coarse_clock(Facts { source, resolution_ns, overhead_ns }: Facts) -> Option<Mark> {
+fn coarse_clock(ClockProperties { source, resolution_ns, overhead_ns }: ClockProperties) -> Option<Mark> {
     (resolution_ns > COARSE_NS || overhead_ns > COARSE_NS).then(|| {
         let cause = format!(
             "the {source} clock has a resolution of {resolution_ns} ns and a reading costs {overhead_ns} ns"
@@ -410,7 +407,7 @@ mod standing_tests {
     use super::*;
     use crate::benchmark::ParameterValue;
 
-    const GOOD: Facts = Facts { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
+    const GOOD: ClockProperties = ClockProperties { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
 
     fn place(host: &str, cpus: &str) -> Place {
         Place { host: host.into(), cpus: cpus.into(), online: 2, governor: None }
@@ -424,8 +421,8 @@ mod standing_tests {
 
     #[test]
     fn each_risk_gets_its_mark() {
-        let cases: [(&[Place], Facts, &str); 5] = [
-            (&[place("a", "0")], Facts { overhead_ns: 500, ..GOOD }, "caution clock"),
+        let cases: [(&[Place], ClockProperties, &str); 5] = [
+            (&[place("a", "0")], ClockProperties { overhead_ns: 500, ..GOOD }, "caution clock"),
             (&[place("a", "0"), place("a", "1"), place("a", "0")], GOOD, "invalid oversubscribed"),
             (&[place("a", "1"), place("a", "1")], GOOD, "invalid shared_cpu"),
             (&[place("a", "0-1"), place("b", "0")], GOOD, "note unbound"),

@@ -3,11 +3,12 @@
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, Kernel, Method, Metric, ParameterValue, Work,
-        payload::{Check, Fill, Slots},
+        payload::{Fill, Slots},
     },
     error::Result,
     measure::session::Session,
     pacing::{clock_sync::SyncHosts, paced_kernel::run_paced, start::Pacing},
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{

@@ -5,10 +5,11 @@ use std::{marker::PhantomData, path::Path};
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, Kernel, Layout, Method, Metric, Parameter, Work,
-        payload::{Check, Fill, Slots},
+        payload::{Fill, Slots},
     },
     error::{Error, Result},
     measure::{overlap::TestCalls, plan::Plan},
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::file::{Direction, File, FileOptions, Files, Order, Pointer};

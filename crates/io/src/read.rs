@@ -5,12 +5,13 @@ use std::{collections::BTreeMap, marker::PhantomData};
 use ombx_core::{
     benchmark::{
         Benchmark, Method, Metric, ParameterValue,
-        payload::{Check, Fill, MessageId, Slots},
+        payload::{Fill, MessageId, Slots},
     },
     codec::checksum,
     error::Result,
     measure::session::Session,
     pacing::{clock_sync::SyncHosts, paced_kernel::run_paced, start::Pacing},
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{

@@ -3,7 +3,7 @@
 //! A schedule of all pairs has rounds in which no rank has two partners:
 //!
 //! ```
-//! use ombx_core::unit::Rank;
+//! use ombx_record::unit::Rank;
 //! use ombx_links::schedule::Mode;
 //!
 //! let schedule = Mode::Parallel.schedule(4, None);

@@ -1,6 +1,7 @@
 //! Schedules of pairs: rounds of disjoint pairs by the circle method, and pairs between two halves of the ranks.
 
-use ombx_core::{random::Shuffle, unit::Rank};
+use ombx_core::random::Shuffle;
+use ombx_record::unit::Rank;
 use serde::{Deserialize, Serialize};
 
 /// Rounds of disjoint pairs over a number of ranks. Pairs are computed on demand, without a table.
@@ -11,7 +12,7 @@ pub struct Schedule {
     shuffle: Option<Shuffle>,
 }
 
-ombx_core::named! {
+ombx_record::named! {
     /// Selection of pairs, and which of them are measured at the same time.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Mode {
@@ -132,9 +133,11 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use proptest::prelude::*;
     use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
 
     /// Asserts that every pair occurs once, symmetrically, and that one rank per round is idle for odd N.
     fn is_complete(schedule: Schedule, ranks: u32) {

@@ -8,16 +8,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_core::{
-    benchmark::{Choice, Layout, payload::Check},
-    error::{Error, Kind, Result},
+    benchmark::{Choice, Layout},
+    clock::Clock,
     measure::{
         plan::{Effort, Launch, Plan},
         runner::{self, OpenRun},
         session::{Memory, Session, Sink, sizes_of},
     },
-    result::{Growth, Mark, Measurement, Outcome, Run, Tally},
-    system::clock::Clock,
     team::Team,
+};
+use ombx_record::{
+    error::{Error, Kind, Result},
+    result::{Check, Growth, Mark, Measurement, Outcome, Run, Tally},
     unit::{Bytes, Rank},
 };
 use ombx_results::{

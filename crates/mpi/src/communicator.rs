@@ -15,10 +15,10 @@ use ombx_core::{
     error::{Error, Result},
     fact::Facts,
     pacing::mesh,
-    system::watchdog,
     team::{BYTES_OF_TURN, EnteredBarrier, Fabric, Team, turns},
     unit::Rank,
 };
+use ombx_host::watchdog;
 
 use crate::{
     Buffer, Source,

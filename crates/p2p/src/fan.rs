@@ -1,20 +1,22 @@
 //! `p2p.fan_in` and `p2p.fan_out`: windows of messages from the ranks of many nodes to those of one, and from one to many.
 
-use crate::STREAM;
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, FanDirection, Kernel, Layout, Method, Metric, ParameterValue, Role, Work,
         derived::{self, by_datatype},
         memory::BufferMemory,
-        payload::{Check, Datatype, Fill, Slots},
+        payload::{Datatype, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
     error::Result,
     measure::{engine::run, session::Session},
+    result::Check,
     two_sided::pattern::{Buffers, Link},
     unit::Rank,
 };
 use ombx_mpi::StarChannel;
+
+use crate::STREAM;
 
 /// Figure of both fans.
 const FORMULA: &str = "P W S / t; t from the first sender's start to the last sender's end";

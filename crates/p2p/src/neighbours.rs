@@ -9,10 +9,11 @@ use ombx_core::{
         cold::Movable,
         derived::{self, by_datatype},
         memory::{BufferMemory, Cache, Copies},
-        payload::{Check, Datatype, Fill, Slots},
+        payload::{Datatype, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
     error::Result,
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{Dimensions, HaloChannel, Holder, NeighbourChannel, Source};

@@ -8,12 +8,13 @@ use ombx_core::{
         cold::Movable,
         derived::{self, by_datatype},
         memory::{BufferMemory, Cache, Copies},
-        payload::{Check, Datatype, Fill, Slots},
+        payload::{Datatype, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
     error::Result,
     measure::session::Session,
     random::SplitMix64,
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{RoundsChannel, Step};

@@ -6,11 +6,12 @@ use ombx_core::{
         Benchmark, Case, Context, Kernel, Layout, Method, Metric, Pairing, Pairs, Parameter, ParameterValue,
         Role, Work, derived,
         memory::{BufferMemory, Cache, Staged},
-        payload::{Check, Datatype, Fill},
+        payload::{Datatype, Fill},
         reduction::MESSAGE_TYPE,
     },
     error::Result,
     measure::{plan::Plan, session::Session},
+    result::Check,
     two_sided::{
         pattern::{
             BiStream, Bidirectional, Buffers, LinkPattern, Pattern, PatternKernel, PingPong, Semidirectional,

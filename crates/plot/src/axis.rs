@@ -1,9 +1,8 @@
 //! Axes of figures, and of curves on the page: values, message sizes, or one slot per name.
 
-use ombx_core::{
-    benchmark::Metric,
+use ombx_record::{
     order::sort,
-    result::{Headline, MESSAGE_RATE_UNIT, Measurement},
+    result::{Headline, MESSAGE_RATE_UNIT, Measurement, Metric},
     unit::Bytes,
 };
 use ombx_results::{

@@ -3,7 +3,7 @@
 pub(crate) mod curve;
 pub(crate) mod distribution;
 
-use ombx_core::unit::Bytes;
+use ombx_record::unit::Bytes;
 use ombx_results::{
     plot::{HeatMap, Shades, extent},
     verdict::{Component, LinkSweep},

@@ -1,6 +1,6 @@
 //! Series of a figure: rows that differ in message size only, and their names.
 
-use ombx_core::{
+use ombx_record::{
     order::{sort, sort_by_value},
     result::{Headline, Measurement},
     stats::Percentile,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use ombx_core::{
+use ombx_record::{
     result::{Measurement, Outcome, Tally},
     unit::counted,
 };

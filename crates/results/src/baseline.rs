@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::{
-    benchmark::Metric,
-    result::{Level, Mark, MarkCode, Measurement, Run},
+use ombx_record::{
+    result::{Level, Mark, MarkCode, Measurement, Metric, Run},
     stats::median,
 };
 
@@ -339,11 +338,9 @@ mod tests {
 
 #[cfg(test)]
 mod limit_tests {
-    use ombx_core::{
-        benchmark::{Aggregation, Work},
-        result::Samples,
+    use ombx_record::{
+        result::{Aggregation, ClockProperties, Samples, Work},
         stats::Summary,
-        system::clock::Facts,
     };
 
     use super::*;
@@ -352,7 +349,7 @@ mod limit_tests {
     fn row(metric: Metric, ends_us: Option<[f64; 2]>) -> Measurement {
         let samples =
             vec![Samples { batch: 1, elapsed_ns: vec![9_000, 10_000, 11_000], ..Samples::default() }];
-        let clock = Facts { source: "tsc", resolution_ns: 1, overhead_ns: 1 };
+        let clock = ClockProperties { source: "tsc", resolution_ns: 1, overhead_ns: 1 };
         let summary: Option<Summary> = Measurement::summarise(&samples, 1, clock);
         let summary = summary.map(|s| Summary { ci95: ends_us.map(|ends| ends.map(|us| us * 1e3)), ..s });
         let work = Some(Work { bytes: 1000, ops: 1, legs: 1 });

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::{
+use ombx_host::device_counters::is_error;
+use ombx_host::machine::{INTERRUPTS, LOCAL_CPUS, device_of};
+use ombx_record::{
     fact::{Fact, Facts, HostFacts},
     result::Growth,
-    system::machine::{INTERRUPTS, LOCAL_CPUS, device_of},
 };
 
 /// Facts about a host itself that are compared with those of other hosts.
@@ -53,7 +54,7 @@ pub fn of_hosts(hosts: &[HostFacts], grown: &[Growth]) -> Vec<Cause> {
     };
     all.extend(limits.filter(is_new).map(|(_, cause)| cause));
     let count = hosts.iter().map(|group| group.hosts.len()).sum();
-    let errors = grown.iter().filter(|one| one.is_error());
+    let errors = grown.iter().filter(|one| is_error(one));
     all.extend(errors.map(|one| Cause::new(&one.host, beside_others(one, grown, count))));
     all
 }
@@ -116,7 +117,7 @@ impl Totals {
     /// are those of all hosts, whose number is `hosts`.
     pub fn under_load(&self, hosts: usize, facts: &[HostFacts]) -> Vec<Cause> {
         let mut by_counter: BTreeMap<[&String; 2], Vec<&Total>> = BTreeMap::new();
-        for ([device, counter, _], total) in self.0.iter().filter(|(_, total)| !total.sum.is_error()) {
+        for ([device, counter, _], total) in self.0.iter().filter(|(_, total)| !is_error(&total.sum)) {
             by_counter.entry([device, counter]).or_default().push(total);
         }
         let level = LEVEL / (hosts * by_counter.len()).max(1) as f64;

@@ -8,8 +8,8 @@ mod cases;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ombx_core::{
-    measure::plan::RowName,
+use ombx_core::measure::plan::RowName;
+use ombx_record::{
     result::Measurement,
     stats::{Summary, median},
 };
@@ -365,10 +365,8 @@ mod schedule_tests {
 
 #[cfg(test)]
 mod allocation_tests {
-    use ombx_core::{
-        benchmark::Metric,
-        measure::engine::Phases,
-        result::{Measurement, Samples},
+    use ombx_record::{
+        result::{Measurement, Metric, Phases, Samples},
         stats::Summary,
     };
 

@@ -11,10 +11,7 @@ use std::{
     path::Path,
 };
 
-use ombx_core::{
-    measure::collect::Interval,
-    result::{Growth, Measurement, Run, Tally},
-};
+use ombx_record::result::{Growth, Interval, Measurement, Run, Tally};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

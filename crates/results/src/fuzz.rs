@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ombx_core::result::Tally;
+use ombx_record::result::Tally;
 
 use crate::{
     compare::{Comparison, Settings, SideResults},

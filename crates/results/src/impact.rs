@@ -2,10 +2,9 @@
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
-use ombx_core::{
-    benchmark::{Metric, interval_names},
-    measure::plan::Under,
-    result::{Measurement, Outcome},
+use ombx_core::measure::plan::Under;
+use ombx_record::{
+    result::{Measurement, Metric, Outcome, interval_names},
     unit::Bytes,
 };
 
@@ -187,9 +186,8 @@ impl LoadImpacts {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{
-        benchmark::{Figure, Work},
-        result::OverLaunches,
+    use ombx_record::{
+        result::{Figure, OverLaunches, Work},
         stats::Summary,
     };
 

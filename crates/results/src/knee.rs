@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::{
-    result::{Measurement, Outcome},
-    two_sided::request::{ACHIEVED, BACKLOG, OFFERED, SATURATED_PERCENT},
-};
+use ombx_core::two_sided::request::{ACHIEVED, BACKLOG, OFFERED, SATURATED_PERCENT};
+use ombx_record::result::{Measurement, Outcome};
 
 use crate::number::figure;
 
@@ -141,7 +139,7 @@ fn ends(loads: &[Load]) -> (Option<&Load>, Option<&Load>) {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::benchmark::{Figure, Metric};
+    use ombx_record::result::{Figure, Metric};
 
     use super::*;
 

@@ -9,7 +9,7 @@ use std::{
     mem,
 };
 
-use ombx_core::{result::Measurement, stats};
+use ombx_record::{result::Measurement, stats};
 
 use crate::{
     file::Round,
@@ -188,10 +188,11 @@ fn header([sizes, from, to]: [usize; 3]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::io::Cursor;
 
-    use ombx_core::stats::Summary;
+    use ombx_record::stats::Summary;
+
+    use super::*;
 
     /// Returns the file of three ranks: (from + 1) x (to + 1) x bytes microseconds; nothing from rank 2 to rank 0.
     fn written(height: u32, most_rows: usize) -> Vec<u8> {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use ombx_core::{
+use ombx_core::team::Placement;
+use ombx_record::{
+    cpu_list::parse_cpus,
     fact::{Fact, HostFacts},
     result::{Measurement, Outcome, Run},
     stats::Summary,
-    system::environment::parse_cpus,
-    team::Placement,
     unit::counted,
 };
 
@@ -343,10 +343,7 @@ fn braced(text: &str) -> String {
 mod tests {
     use std::fs;
 
-    use ombx_core::{
-        benchmark::{Metric, payload::Check},
-        result::Growth,
-    };
+    use ombx_record::result::{Check, Growth, Metric};
 
     use super::*;
     use crate::{
@@ -472,7 +469,7 @@ mod tests {
     #[test]
     fn numbers_of_launches_are_given() {
         let mut row = golden().rows.remove(0);
-        row.launches = Some(ombx_core::result::OverLaunches::of_one_state(vec![1.0; 9], 1.0, None, 0.96));
+        row.launches = Some(ombx_record::result::OverLaunches::of_one_state(vec![1.0; 9], 1.0, None, 0.96));
         assert!(
             repetition(&[&row])
                 .unwrap()

@@ -20,7 +20,7 @@ mod segments;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::{result::Measurement, stats::median, unit::Bytes};
+use ombx_record::{result::Measurement, stats::median, unit::Bytes};
 
 use self::segments::Curve;
 use crate::{

@@ -1,6 +1,6 @@
 //! Numbers as text in tables and charts.
 
-use ombx_core::{benchmark::Metric, result::Headline};
+use ombx_record::result::{Headline, Metric};
 
 /// Formats a number with four significant digits or more. Values below 1 have four decimals, and values below 0.01 three significant
 /// digits.

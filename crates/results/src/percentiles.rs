@@ -2,11 +2,11 @@
 
 use std::{fmt, str::FromStr};
 
-use ombx_core::{
+use ombx_record::result::ClockProperties;
+use ombx_record::{
     error::{Error, Result},
     result::{ClockFacts, Measurement, SingleTimes},
     stats::{Percentile, least_samples},
-    system::clock::Facts,
 };
 
 /// Maximum number of percentiles.
@@ -94,7 +94,8 @@ impl Percentiles {
         let Some(summary) = row.summary.as_mut().filter(|_| !self.is_empty()) else { return };
         let quantiles: Vec<f64> = self.0.iter().map(|percent| percent / 100.0).collect();
         let ClockFacts { resolution_ns, overhead_ns, .. } = *clock;
-        let found = measured.percentiles(&quantiles, Facts { source: "", resolution_ns, overhead_ns });
+        let found =
+            measured.percentiles(&quantiles, ClockProperties { source: "", resolution_ns, overhead_ns });
         summary.chosen = self.0.iter().copied().zip(found).collect();
     }
 }

@@ -5,7 +5,7 @@ pub(crate) mod heat_map;
 pub mod samples;
 mod value_axis;
 
-use ombx_core::result::Headline;
+use ombx_record::result::Headline;
 
 pub use self::{
     curve::{Characters, sparkline},

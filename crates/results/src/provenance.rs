@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::{
+use ombx_core::team::Placement;
+use ombx_host::node_set;
+use ombx_record::{
     fact::{Fact, Facts, HostFacts},
     order::sort_by_number,
     result::{Growth, Measurement, Run},
-    system::node_set,
-    team::Placement,
     unit::counted,
 };
 

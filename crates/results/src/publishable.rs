@@ -6,10 +6,9 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    benchmark::payload::Check,
+use ombx_record::{
     order::sort_by_number,
-    result::{MarkCode, Measurement, Outcome, Run},
+    result::{Check, MarkCode, Measurement, Outcome, Run},
     stats::Summary,
     unit::{Bytes, counted},
 };
@@ -230,9 +229,8 @@ impl std::fmt::Display for Reached {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{
-        benchmark::{Metric, payload::Mismatch},
-        result::{Level, Mark, OverLaunches, Samples},
+    use ombx_record::{
+        result::{Level, Mark, Metric, Mismatch, OverLaunches, Samples},
         stats::Summary,
         unit::Rank,
     };

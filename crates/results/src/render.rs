@@ -21,9 +21,8 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use ombx_core::{
-    benchmark::Metric,
-    result::{ClockFacts, Growth, Measurement, Run, Tally},
+use ombx_record::{
+    result::{ClockFacts, Growth, Measurement, Metric, Run, Tally},
     stats::Summary,
 };
 

@@ -8,11 +8,10 @@ use std::{
     str::FromStr,
 };
 
-use ombx_core::{
+use ombx_core::{measure::runner::CONTINUES, team::Placement};
+use ombx_record::{
     codec::checksum,
-    measure::runner::CONTINUES,
     result::{BetweenRuns, Measurement, Run},
-    team::Placement,
     unit::counted,
 };
 
@@ -329,7 +328,7 @@ impl KnownRows {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::benchmark::Metric;
+    use ombx_record::result::Metric;
 
     use super::*;
 

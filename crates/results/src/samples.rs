@@ -5,7 +5,7 @@ use std::{
     fmt,
 };
 
-use ombx_core::{
+use ombx_record::{
     result::{Measurement, Outcome, Run, Samples},
     stats::median,
 };
@@ -371,7 +371,7 @@ mod tests {
         let row = run.rows.iter().find(|row| row.key == case.row().key).unwrap();
         let mut values = case.launches[0].batches.clone();
         values.sort_by(f64::total_cmp);
-        let median = ombx_core::stats::median(&values).unwrap();
+        let median = ombx_record::stats::median(&values).unwrap();
         assert!((median - row.headline().unwrap().value).abs() < 1e-9 * median, "{values:?}");
         assert_eq!(case.batches().len(), 2 * case.launches[0].batches.len());
         assert!(case.row().samples.is_empty());

@@ -4,7 +4,7 @@
 //! it all messages within a host. This distance, before and after a launch, labels the state of the launch. It is a label only:
 //! within a state it predicts nothing.
 
-use ombx_core::{
+use ombx_record::{
     order::sort,
     result::{Measurement, Run, StateFigure},
     stats::median,
@@ -239,7 +239,7 @@ pub(crate) fn divided_by_state<T>(
     if states.len() < 2 || known.len() * 2 < all.len() {
         return (vec![(None, all)], 0);
     }
-    let middle = |state: &[f64]| ombx_core::stats::median(state);
+    let middle = |state: &[f64]| ombx_record::stats::median(state);
     let mut of_states: Vec<OfState<T>> = states.iter().map(|state| (middle(state), Vec::new())).collect();
     let mut unknown = 0;
     for one in all {

@@ -16,7 +16,7 @@ mod times;
 
 use std::collections::BTreeMap;
 
-use ombx_core::{
+use ombx_record::{
     result::MarkCode,
     unit::{Bytes, plural},
 };

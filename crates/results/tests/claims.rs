@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ombx_core::{
     benchmark::{
-        Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
-        payload::{Check, Fill, Slots},
+        Benchmark, Case, Context, Kernel, Layout, Method,
+        payload::{Fill, Slots},
     },
-    error::Result,
     measure::plan::{Effort, Plan, Verify},
-    result::{Measurement, Outcome},
+};
+use ombx_record::{
+    error::Result,
+    result::{Check, Measurement, Metric, Outcome, Work},
     unit::Rank,
 };
 use ombx_results::publishable::found_from;

@@ -7,12 +7,13 @@ use ombx_core::{
         Benchmark, Case, Context, ElementType, Kernel, Layout, Method, Metric, ParameterValue, ReductionOp,
         Work,
         memory::BufferMemory,
-        payload::{Check, Contributors, Fill, MessageId, Reduction, Slots},
+        payload::{Contributors, Fill, MessageId, Reduction, Slots},
         reduction::{self, ACCUMULATED_TYPE, Elements},
     },
     error::Result,
     measure::{plan::Plan, session::Session},
     pacing::{clock_sync::SyncHosts, paced_kernel::run_paced, start::Pacing},
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{Hints, Mesh, Window, WindowKind, WindowOptions, combining_works};

@@ -5,10 +5,11 @@ use ombx_core::{
         Benchmark, Case, Context, FanDirection, Kernel, Layout, Method, Metric, ParameterValue, Role, Work,
         derived,
         memory::BufferMemory,
-        payload::{Check, Fill, Slots},
+        payload::{Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
     error::{Error, Result},
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{Epochs, Hints, Window, WindowKind, WindowOptions};

@@ -7,10 +7,11 @@ use ombx_core::{
         Busy, Case, Compute, Context, ElementType, Kernel, Method, Metric, ReductionOp, Role, Work,
         cold::Movable,
         memory::Copies,
-        payload::{Accumulation, Blocks, Check, Datatype, Fill, Slots},
+        payload::{Accumulation, Blocks, Datatype, Fill, Slots},
         reduction::{self, Elements},
     },
     error::{Error, Result},
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{Hints, Window, WindowKind, WindowOptions, combining_works};

@@ -6,12 +6,13 @@ use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, Kernel, Layout, Method, Metric, ParameterValue, Work, derived,
         memory::BufferMemory,
-        payload::{Check, Fill, Slots},
+        payload::{Fill, Slots},
         reduction::MESSAGE_TYPE,
     },
     error::{Error, Result},
     measure::session::Session,
     pacing::{clock_sync::SyncHosts, paced_kernel::run_paced, start::Pacing},
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{Epoch, Epochs, Hints, Mesh, Window, WindowKind, WindowOptions};

@@ -3,9 +3,10 @@
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, ElementType, Kernel, Method, Metric, ReductionOp, Work,
-        payload::{Accumulation, Check, Fill, Slots},
+        payload::{Accumulation, Fill, Slots},
     },
     error::Result,
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{Buffer, Mesh, WindowLifetime};

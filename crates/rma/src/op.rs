@@ -5,11 +5,9 @@
 use std::marker::PhantomData;
 
 use ombx_core::{
-    benchmark::{
-        payload::{Check, Fill},
-        reduction::Elements,
-    },
+    benchmark::{payload::Fill, reduction::Elements},
     error::Result,
+    result::Check,
 };
 use ombx_mpi::{Epoch, Window};
 

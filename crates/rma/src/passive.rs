@@ -5,10 +5,7 @@ use std::{marker::PhantomData, time::Duration};
 use ombx_core::{
     benchmark::{
         Benchmark, Busy, Case, Compute, Context, Kernel, Layout, Method, Metric, ParameterValue, Role, Work,
-        derived,
-        memory::BufferMemory,
-        payload::{Check, Fill},
-        reduction::MESSAGE_TYPE,
+        derived, memory::BufferMemory, payload::Fill, reduction::MESSAGE_TYPE,
     },
     error::{Error, Result},
     measure::{
@@ -16,6 +13,7 @@ use ombx_core::{
         session::Session,
     },
     pacing::{clock_sync::SyncHosts, start::Pacing},
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::{Mesh, WindowKind};

@@ -22,7 +22,7 @@
 //!     benchmark::Registry,
 //!     error::Result,
 //!     measure::{plan::{Effort, Plan}, runner, session::Memory},
-//!     system::clock::Clock,
+//!     clock::Clock,
 //!     unit::Bytes,
 //! };
 //! use ombx_sockets::{Coordinator, SocketTeam, Token, session::{Reach, listen}};

@@ -21,10 +21,11 @@ use ombx_core::{
     benchmark::{
         Case, Context, Kernel, Method, Metric, Named, Parameter, ParameterValue, Reader, Role, Value, Work,
         if_chosen,
-        payload::{Check, Fill, Slots},
+        payload::{Fill, Slots},
     },
     error::{Error, Result},
     measure::plan::Plan,
+    result::Check,
     unit::{Rank, parse_numbers},
 };
 use rustix::{

@@ -30,9 +30,9 @@ use ombx_core::{
     benchmark::{Benchmark, Case, Method, Metric, Parameter, ParameterValue},
     error::{Error, Result},
     measure::{plan::Plan as Choices, session::Session},
-    system::{host_name::check_host, remote_shell::RemoteShell},
     unit::{Bytes, digits, parse_duration},
 };
+use ombx_host::{host_name::check_host, remote_shell::RemoteShell};
 use serde::{Deserialize, Serialize};
 
 use self::{

@@ -17,8 +17,8 @@ use std::{
 use ombx_core::{
     codec,
     error::{Error, Exit, Result},
-    system::{clock::Since, environment::hostname},
 };
+use ombx_host::{environment::hostname, since::Since};
 use serde::{Deserialize, Serialize};
 
 use crate::{

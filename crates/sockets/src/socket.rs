@@ -9,10 +9,8 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    error::{Error, Result},
-    system::{clock::Since, environment},
-};
+use ombx_core::error::{Error, Result};
+use ombx_host::{environment, since::Since};
 use rustix::{
     event::Timespec,
     net::{
@@ -22,7 +20,7 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use ombx_core::system::host_name::is_here;
+pub use ombx_host::host_name::is_here;
 
 /// A point in time at which waiting for another process ends.
 #[derive(Debug, Clone, Copy)]
@@ -352,8 +350,9 @@ mod host_tests {
 
 #[cfg(test)]
 mod options_tests {
-    use super::*;
     use std::net::TcpListener;
+
+    use super::*;
 
     #[test]
     fn options_are_set_or_refused() {

@@ -2,14 +2,7 @@
 
 use std::hint::black_box;
 
-use ombx_core::{
-    benchmark::{
-        Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
-        payload::{Check, Fill, Slots},
-    },
-    error::{Error, Result},
-    unit::Rank,
-};
+use ombx_core::{benchmark::{payload::{Fill, Slots}, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work}, error::{Error, Result}, result::Check, unit::Rank};
 
 /// Copy between two buffers of a rank.
 struct Copy {

@@ -5,9 +5,9 @@
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Choice, Context, Figure, Figures, Kernel, Layout, Method, Metric, Named, Parameter,
-        Work,
-        payload::{Check, Fill},
+        Work, payload::Fill,
     },
+    clock::{Clock, Skew},
     error::Result,
     measure::{
         plan::Plan,
@@ -15,8 +15,7 @@ use ombx_core::{
         session::Sink,
         timed_loop,
     },
-    result::{Measurement, Run, Tally},
-    system::clock::{Clock, Skew},
+    result::{Check, Measurement, Run, Tally},
     trust,
     unit::Bytes,
 };

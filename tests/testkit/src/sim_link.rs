@@ -7,6 +7,7 @@ use ombx_core::{
         Benchmark, Case, Choice, Context, Figure, Figures, Kernel, Layout, Method, Metric, Named, Pairs,
         Parameter, Role, Work, payload::Slots,
     },
+    clock::Clock,
     error::{Error, Result},
     measure::{
         plan::{Effort, Plan},
@@ -15,7 +16,6 @@ use ombx_core::{
     },
     pacing::mesh::Mesh,
     result::Samples,
-    system::clock::Clock,
     two_sided::{
         pattern::Link,
         scheduled_link::{REPLY_BYTES, RequestLink},
@@ -412,11 +412,10 @@ impl Kernel for NoisyPair {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ombx_core::{
-        benchmark::{Benchmark, Chosen, Depth, ParameterValue, payload::Check},
+        benchmark::{Benchmark, Chosen, Depth, ParameterValue},
         measure::plan::{Effort, Plan, Verify},
-        result::Outcome,
+        result::{Check, Outcome},
         two_sided::pattern::{
             BiStream, Bidirectional, Buffers, LinkPattern, PatternKernel, PingPong, Semidirectional, Stream,
             Unidirectional,
@@ -425,6 +424,7 @@ mod tests {
     };
 
     use super::super::measure;
+    use super::*;
 
     type Slow = SimLink<5000, 2>;
     type Broken = SimLink<5000, 2, 3>;
@@ -569,7 +569,8 @@ mod tests {
 
 #[cfg(test)]
 mod sim_mesh_tests {
-    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use ombx_core::{
         benchmark::{Aggregation, Benchmark, Choice, Figure, ParameterValue},
         measure::{
@@ -581,7 +582,7 @@ mod sim_mesh_tests {
     };
 
     use super::super::{Delay, Probe, SlowerByRank, measure, on_uneven_ranks};
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use super::*;
 
     #[test]
     fn samples_do_not_contain_the_time_of_pacing() {

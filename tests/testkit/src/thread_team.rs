@@ -16,18 +16,21 @@ use std::{
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Choice, Context, ElementType, Kernel, Method, Metric, ReductionOp, Role, Work,
-        payload::{Check, Fill},
+        payload::Fill,
     },
+    clock::{Clock, Skew, VirtualTime},
     error::{Error, Result},
     measure::{
         plan::Plan,
         runner::{self, Part},
         session::Memory,
     },
-    system::clock::{Clock, Since, Skew, VirtualTime},
-    team::{EnteredBarrier, Fabric, Place, Team},
+    result::{Check, Place},
+    team::{EnteredBarrier, Fabric, Team},
     unit::Rank,
 };
+use ombx_host::environment::place_of_thread;
+use ombx_host::since::Since;
 
 /// A team in which nothing happens for this time is deadlocked.
 const DEADLOCK_TIME: Duration = Duration::from_secs(120);
@@ -215,7 +218,7 @@ impl Team for ThreadTeam {
     }
 
     fn place(&self) -> Place {
-        let place = Place::here();
+        let place = place_of_thread();
         let host = self.hosts.get(self.names[self.rank as usize] as usize).cloned();
         Place { host: host.unwrap_or(place.host), ..place }
     }
@@ -655,7 +658,8 @@ fn mutated(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
 
 #[cfg(test)]
 mod probe_tests {
-    use super::*;
+    use std::time::Duration;
+
     use ombx_core::{
         benchmark::{Benchmark, Layout},
         measure::plan::{Effort, Launch, Plan},
@@ -664,7 +668,7 @@ mod probe_tests {
     };
 
     use super::super::measure;
-    use std::time::Duration;
+    use super::*;
 
     static FAST: Benchmark = Benchmark::new::<Probe<50>>("probe.fast", "50 ns").sizes("8");
     static MEDIUM: Benchmark = Benchmark::new::<Probe<200_000>>("probe.medium", "200 us").sizes("8");

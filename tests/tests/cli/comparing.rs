@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ombx_core::{
+use ombx_record::{
     result::{Measurement, Run, Tally},
     stats::Summary,
 };

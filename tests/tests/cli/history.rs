@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use ombx_core::{
+use ombx_record::{
     result::{Measurement, Run},
     stats::Summary,
 };

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
-use ombx_core::system::node_set;
+use ombx_host::node_set;
 use ombx_tests::{Files, Job, missing, mpi, print_note, skipped};
 
 /// Writes a stand-in for ssh. It takes the options of ssh, notes each host in the file `noted`, and knows all hosts but those whose

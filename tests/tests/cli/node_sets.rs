@@ -6,11 +6,11 @@ use std::{
     process::{Command, Stdio},
 };
 
-use ombx_core::system::node_set::{expand, fold};
+use ombx_host::node_set::{expand, fold};
 use ombx_tests::{Job, print_note, skipped};
 
 /// Sets that ClusterShell has folded once; the unit tests compare with its answers without ClusterShell.
-const CASES: &str = include_str!("../../../crates/core/src/system/node_set/cases.tsv");
+const CASES: &str = include_str!("../../../crates/host/src/node_set/cases.tsv");
 /// Number of sets that are drawn for a comparison.
 const DRAWN: u64 = 400;
 /// Reads a set per line and prints its notation and its names, as `nodeset -f` and `nodeset -e`. One process answers for all.

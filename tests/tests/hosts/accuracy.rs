@@ -1,9 +1,6 @@
 //! Compares sockets, clocks and the pipeline with the delay and the rate of the emulated network.
 
-use ombx_core::{
-    benchmark::{Figure, payload::Check},
-    result::{Measurement, Outcome},
-};
+use ombx_record::result::{Check, Figure, Measurement, Outcome};
 use ombx_results::knee::Knees;
 use ombx_tests::{print_note, results};
 

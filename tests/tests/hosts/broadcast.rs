@@ -2,10 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use ombx_core::{
-    benchmark::payload::Check,
-    result::{Measurement, Outcome},
-};
+use ombx_record::result::{Check, Measurement, Outcome};
 use ombx_tests::{Job, print_note, results};
 use serde_json::Value;
 

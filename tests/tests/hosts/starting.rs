@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Duration};
 
-use ombx_core::benchmark::{Figure, payload::Check};
+use ombx_record::result::{Check, Figure};
 use ombx_tests::{mpi, results};
 
 use crate::testbed::Bed;

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::system::clock::Since;
+use ombx_host::since::Since;
 use ombx_tests::{Files, Job, missing, mpi, skipped};
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -1,9 +1,6 @@
 //! Tests of element types and operations of one-sided benchmarks that accumulate.
 
-use ombx_core::{
-    benchmark::payload::Check,
-    result::{Measurement, Outcome},
-};
+use ombx_record::result::{Check, Measurement, Outcome};
 use ombx_tests::{
     Job,
     defects::{compares_unsigned, is_old_mpich},

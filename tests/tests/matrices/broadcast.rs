@@ -1,10 +1,6 @@
 //! Tests of the four methods that time a broadcast, of its rows, and of its suite.
 
-use ombx_core::{
-    benchmark::{Aggregation, Figure, payload::Check},
-    result::{Measurement, Outcome},
-};
-
+use ombx_record::result::{Aggregation, Check, Figure, Measurement, Outcome};
 use ombx_tests::{Job, interpose, kept::Kept, mpi, results};
 
 /// Runs to success and returns the rows of all runs, all of them verified. Benchmarks with threads have ranks of their own.

@@ -1,6 +1,6 @@
 //! Tests of buffers that are not in the cache where each copy has requests or partners of its own.
 
-use ombx_core::{benchmark::Figure, result::Outcome};
+use ombx_record::result::{Figure, Outcome};
 use ombx_tests::{
     kept::{Kept, measured, verified},
     mpi,

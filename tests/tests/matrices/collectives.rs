@@ -3,10 +3,7 @@
 use std::collections::BTreeSet;
 
 use ombx_collective::operations::{OPERATIONS, Operation};
-use ombx_core::{
-    benchmark::{Figure, payload::Check},
-    result::Outcome,
-};
+use ombx_record::result::{Check, Figure, Outcome};
 use ombx_results::file::RunWithRows;
 use ombx_tests::{Done, Job, defects::may_be_wrong, kept::Kept, mpi, print_note};
 

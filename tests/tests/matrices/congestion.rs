@@ -2,10 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ombx_core::{
-    benchmark::{Figure, payload::Check},
-    result::{Measurement, Outcome},
-};
+use ombx_record::result::{Check, Figure, Measurement, Outcome};
 use ombx_tests::{Job, kept::Kept, results};
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Tests of derived datatypes in collective and one-sided operations.
 
 use ombx_collective::operations::OPERATIONS;
-use ombx_core::{benchmark::payload::Check, result::Outcome};
 use ombx_mpi::collective::ReductionScope;
+use ombx_record::result::{Check, Outcome};
 use ombx_tests::{
     Files, Job,
     kept::{measured, verified},

@@ -1,9 +1,6 @@
 //! Tests of MPI-IO: every call is verified on every rank.
 
-use ombx_core::{
-    benchmark::payload::Check,
-    result::{Measurement, Outcome},
-};
+use ombx_record::result::{Check, Measurement, Outcome};
 use ombx_tests::{Files, kept::Kept, mpi};
 
 const COUNTS: &str = "--iterations 5 --warmup 1";

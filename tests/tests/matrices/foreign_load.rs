@@ -10,7 +10,8 @@ use std::{
     thread,
 };
 
-use ombx_core::{result::Measurement, system::host::HostState};
+use ombx_host::host::HostState;
+use ombx_record::result::Measurement;
 use ombx_tests::{kept::Kept, mpi, print_note, skipped};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -94,7 +95,7 @@ fn doubt(row: &Measurement) -> Option<&str> {
 
 /// Returns the first two CPUs of this process.
 fn cpus() -> Vec<usize> {
-    let place = ombx_core::team::Place::here();
+    let place = ombx_host::environment::place_of_thread();
     place.cpu_numbers().into_iter().take(2).map(|cpu| cpu as usize).collect()
 }
 

@@ -1,7 +1,7 @@
 //! Tests of collective operations in several groups of ranks at the same time.
 
 use ombx_collective::operations::OPERATIONS;
-use ombx_core::{benchmark::payload::Check, result::Outcome};
+use ombx_record::result::{Check, Outcome};
 use ombx_tests::{Job, kept::Kept, mpi};
 
 use crate::collectives::{MODES, Mode, run};
@@ -43,7 +43,7 @@ fn bandwidths_are_those_of_a_group() {
     let counts = "--sizes 1000 --iterations 2 --warmup 1";
     let (_, all) = run(&benches, &format!("{counts} --groups 1"), 4);
     let (done, divided) = run(&benches, &format!("{counts} --groups 2"), 4);
-    let traffic = |row: &ombx_core::result::Measurement| {
+    let traffic = |row: &ombx_record::result::Measurement| {
         let (bus, work) = (row.bus.unwrap(), row.work.unwrap());
         (bus.bytes, bus.factor, work.bytes, work.ops)
     };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::{benchmark::Figure, result::Measurement};
+use ombx_record::result::{Figure, Measurement};
 use ombx_tests::{
     Files, Job,
     imb::{read, read_with_rates, tables},

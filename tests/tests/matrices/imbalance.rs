@@ -1,7 +1,7 @@
 //! Tests of collective operations with unequal blocks.
 
 use ombx_collective::operations::OPERATIONS;
-use ombx_core::result::Outcome;
+use ombx_record::result::Outcome;
 use ombx_tests::mpi;
 
 use crate::collectives::{MODES, Mode, run};

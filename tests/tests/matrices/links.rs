@@ -104,7 +104,7 @@ fn several_launches_are_one_result_of_medians() {
     let mut medians: Vec<f64> = runs
         .iter()
         .filter_map(|run| {
-            let is_link = |row: &ombx_core::result::Measurement| {
+            let is_link = |row: &ombx_record::result::Measurement| {
                 row.bytes == Some(64) && row.axes["from"] == "2" && row.axes["to"] == "1"
             };
             Some(run.each_row().find(|row| is_link(row))?.summary.as_ref()?.median / 1e3)

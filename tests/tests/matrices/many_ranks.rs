@@ -9,7 +9,7 @@ use ombx_tests::{
 const QUICK: &str = "--iterations 20 --warmup 2 --sizes 1,4K";
 
 /// Runs to success and returns the rows, all of them verified. Several ranks may be timed.
-fn rows_of(options: &str) -> Vec<ombx_core::result::Measurement> {
+fn rows_of(options: &str) -> Vec<ombx_record::result::Measurement> {
     let kept = Kept::new();
     let done = kept.job(options).run().expect(0);
     let run = kept.run();
@@ -141,7 +141,7 @@ fn every_thread_has_its_own_samples() {
             assert_eq!(of, (0..senders).map(|thread| (0, thread, 20)).collect::<Vec<_>>(), "{}", row.key);
             assert_eq!(row.summary.as_ref().unwrap().n, 20 * senders as usize, "{}", row.key);
         }
-        let different = |row: &ombx_core::result::Measurement| {
+        let different = |row: &ombx_record::result::Measurement| {
             row.samples.windows(2).all(|pair| pair[0].elapsed_ns != pair[1].elapsed_ns)
         };
         assert!(rows.iter().all(different), "{threads}");
@@ -199,7 +199,7 @@ fn messages_larger_than_an_int() {
         let done = Job::ombx("run").args(two.split_whitespace()).run().expect(4);
         assert_eq!(done.stdout.matches("need the large-count calls of MPI 4").count(), 2, "{done}");
     }
-    if ombx_core::system::limits::FreeMemory::here().is_none_or(|free| free.bytes < 12 << 30) {
+    if ombx_host::limits::FreeMemory::here().is_none_or(|free| free.bytes < 12 << 30) {
         return ombx_tests::skipped("two ranks with two buffers of 2 GiB need 12 GiB of free memory");
     }
     let of_bytes = "p2p.latency --sizes 2G";

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ombx_core::result::Outcome;
+use ombx_record::result::Outcome;
 use ombx_tests::{Files, Job, kept::Kept, mpi};
 
 use crate::collectives::{Mode, run};

@@ -1,6 +1,6 @@
 //! Tests of `ombx imb -map`: processes that are numbered along the rows of a matrix.
 
-use ombx_core::team::Place;
+use ombx_host::environment::place_of_thread;
 use ombx_tests::{Files, Job, imb::read, mpi, results, skipped};
 
 const OPTIONS: [&str; 6] = ["PingPong", "Bcast", "-iter", "10", "-msglog", "3:4"];
@@ -8,7 +8,7 @@ const OPTIONS: [&str; 6] = ["PingPong", "Bcast", "-iter", "10", "-msglog", "3:4"
 /// The first two processes have one CPU and the others another one, which stand for two nodes.
 #[test]
 fn neighbours_are_on_different_nodes() {
-    let cpus: Vec<u32> = Place::here().cpu_numbers().into_iter().take(2).collect();
+    let cpus: Vec<u32> = place_of_thread().cpu_numbers().into_iter().take(2).collect();
     let &[first, second] = &cpus[..] else { return skipped("two nodes need two CPUs") };
     let (files, bound) =
         (Files::default(), |cpu: u32| ["taskset".to_owned(), "-c".to_owned(), cpu.to_string()]);

@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::{
-    benchmark::{Figure, payload::Check},
-    result::{Measurement, Outcome},
-};
+use ombx_record::result::{Check, Figure, Measurement, Outcome};
 use ombx_tests::{
     Job, interpose,
     kept::{Kept, assert_plausible, measured},

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::system::clock::Since;
+use ombx_host::since::Since;
 use ombx_tests::{
     Done, Files, Job, mpi,
     osu::{Links, expected, masked},

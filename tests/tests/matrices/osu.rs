@@ -74,8 +74,9 @@ fn the_broadcast_of_omb_3_has_as_many_iterations_at_all_sizes() {
         .run()
         .expect(0);
     let rows = results::run_of(&out).rows;
-    let iterations =
-        |row: &ombx_core::result::Measurement| row.samples[0].batch * row.samples[0].elapsed_ns.len() as u64;
+    let iterations = |row: &ombx_record::result::Measurement| {
+        row.samples[0].batch * row.samples[0].elapsed_ns.len() as u64
+    };
     assert_eq!(rows.iter().map(iterations).collect::<Vec<_>>(), [1000, 1000]);
     assert!(rows.iter().all(|row| row.axes["type"] == "int32" && row.axes["root"] == "1"), "{rows:?}");
 }
@@ -195,7 +196,7 @@ fn iterations_by_size() {
             .args(options.split_whitespace());
         job.run().expect(0);
         let rows = results::run_of(&out).rows;
-        let counted = |row: &ombx_core::result::Measurement| {
+        let counted = |row: &ombx_record::result::Measurement| {
             let samples = &row.samples[0];
             (row.bytes.unwrap(), samples.elapsed_ns.len() as u64 * samples.batch)
         };

@@ -2,7 +2,7 @@
 
 use std::{net::TcpListener, path::Path};
 
-use ombx_core::{benchmark::payload::Check, result::Outcome};
+use ombx_record::result::{Check, Outcome};
 use ombx_tests::{
     Files, Job,
     kept::{Kept, assert_measured},

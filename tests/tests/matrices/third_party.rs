@@ -76,7 +76,7 @@ fn a_benchmark_of_another_crate() {
     assert_eq!(run.rows.len(), 4, "{done}");
     let copy = &run.rows[0];
     assert_eq!((copy.bench.as_str(), copy.samples.len()), ("acme.copy", 2), "both ranks are timed\n{done}");
-    assert!(run.rows.iter().all(|row| row.check == ombx_core::benchmark::payload::Check::Passed), "{done}");
+    assert!(run.rows.iter().all(|row| row.check == ombx_record::result::Check::Passed), "{done}");
 
     // Its own parameter makes rows, and its own figure is in them.
     let job = ombx("run acme.request --answer empty,equal --sizes 64 --max-time 20ms --quick -o");
@@ -85,7 +85,7 @@ fn a_benchmark_of_another_crate() {
     let keys: Vec<&str> = run.rows.iter().map(|row| row.key.as_str()).collect();
     assert_eq!(keys, ["acme.request/answer=empty,bytes=64", "acme.request/answer=equal,bytes=64"], "{done}");
     for row in &run.rows {
-        assert_eq!(row.check, ombx_core::benchmark::payload::Check::Passed, "{done}");
+        assert_eq!(row.check, ombx_record::result::Check::Passed, "{done}");
         assert!(row.figures.contains_key("requests"), "{done}");
     }
 }

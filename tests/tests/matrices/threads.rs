@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, thread::available_parallelism};
 
-use ombx_core::{benchmark::Figure, result::Measurement};
+use ombx_record::result::{Figure, Measurement};
 use ombx_tests::{
     Job,
     kept::{Kept, assert_measured},

@@ -1,9 +1,6 @@
 //! Tests of two-sided benchmarks, and of the options that every benchmark has.
 
-use ombx_core::{
-    benchmark::Figure,
-    result::{Measurement, Outcome},
-};
+use ombx_record::result::{Figure, Measurement, Outcome};
 use ombx_tests::kept::{Kept, measured, verified};
 
 fn iterations(row: &Measurement) -> u64 {

@@ -1,9 +1,7 @@
 //! Tests of element types of messages, and of the options of OMB and IMB that choose them.
 
-use ombx_core::{
-    benchmark::{ElementType, ParameterValue, payload::Check},
-    result::Outcome,
-};
+use ombx_core::benchmark::{ElementType, ParameterValue};
+use ombx_record::result::{Check, Outcome};
 use ombx_tests::{
     Files, Job,
     kept::{Kept, verified},

@@ -3,13 +3,13 @@
 use ombx_core::{
     benchmark::{
         CaseValues, Context, ParameterValue, Role,
-        payload::{Check, Fill, Slots},
+        payload::{Fill, Slots},
     },
     team::Team,
     two_sided::pattern::Link,
-    unit::Rank,
 };
 use ombx_mpi::{Channel, MpiTeam, Source};
+use ombx_record::{result::Check, unit::Rank};
 
 use crate::RankTest;
 

@@ -1,7 +1,8 @@
 //! Tests of the end of a job after a failure: it ends soon, names the cause and leaves no process.
 
-use ombx_core::{benchmark::payload::Slots, team::Team, two_sided::pattern::Link, unit::Rank};
+use ombx_core::{benchmark::payload::Slots, team::Team, two_sided::pattern::Link};
 use ombx_mpi::{Channel, MpiTeam};
+use ombx_record::unit::Rank;
 
 use crate::{RankTest, channels::on_a_pair};
 

@@ -4,12 +4,14 @@ use std::{path::PathBuf, thread, time::Duration};
 
 use ombx_core::{
     benchmark::{ParameterValue, RankMatrix},
-    error::{Error, Kind},
-    system::clock::Since,
     team::Team,
+};
+use ombx_host::since::Since;
+use ombx_mpi::MpiTeam;
+use ombx_record::{
+    error::{Error, Kind},
     unit::Rank,
 };
-use ombx_mpi::MpiTeam;
 
 use crate::{RankTest, cpu_time};
 

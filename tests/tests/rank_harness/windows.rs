@@ -3,12 +3,12 @@
 use ombx_core::{
     benchmark::{
         Context, Role,
-        payload::{Check, Fill, Slots},
+        payload::{Fill, Slots},
     },
-    error::Result,
     team::Team,
 };
 use ombx_mpi::{Epoch, Epochs as _, Hints, LockKind, MpiTeam, Window, WindowKind, WindowOptions};
+use ombx_record::{error::Result, result::Check};
 
 use crate::{RankTest, channels::on_a_pair};
 

@@ -1,9 +1,6 @@
 //! Tests of buffers in the memory of accelerators, over a stand-in driver. `tests/gpu` runs on a device.
 
-use ombx_core::{
-    benchmark::payload::Check,
-    result::{Measurement, Outcome},
-};
+use ombx_record::result::{Check, Measurement, Outcome};
 use ombx_tests::{Done, Job, kept::Kept, mpi, results, stand_in};
 
 const DIRECTORY: &str = env!("CARGO_TARGET_TMPDIR");

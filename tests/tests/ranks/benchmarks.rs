@@ -5,10 +5,7 @@ use std::{
     sync::OnceLock,
 };
 
-use ombx_core::{
-    benchmark::payload::Check,
-    result::{Measurement, Outcome},
-};
+use ombx_record::result::{Check, Measurement, Outcome};
 use ombx_results::file::RunWithRows;
 use ombx_tests::{
     Done, Files, Job,

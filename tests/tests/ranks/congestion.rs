@@ -1,9 +1,6 @@
 //! Test of `ombx congestion`: rows under loads, impact factors, and wrong data of a load.
 
-use ombx_core::{
-    benchmark::{Figure, payload::Check},
-    result::Measurement,
-};
+use ombx_record::result::{Check, Figure, Measurement};
 use ombx_tests::{Job, interpose, kept::Kept};
 
 /// The library spoils every received message but the smallest: those of the second load, not those of the victims.

@@ -1,6 +1,6 @@
 //! Tests of wrong data: rows that fail, and how they are shown. `cargo xtask faults` flips bytes of every benchmark.
 
-use ombx_core::benchmark::payload::{Check, Mismatch};
+use ombx_record::result::{Check, Mismatch};
 use ombx_tests::{interpose, kept::Kept, results};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, env, ffi::OsStr, thread::available_parallelism};
 
-use ombx_core::result::Measurement;
+use ombx_record::result::Measurement;
 use ombx_results::file::{self, RunWithRows};
 use ombx_tests::{
     Files, Job,

@@ -2,10 +2,7 @@
 
 use std::{collections::BTreeSet, sync::OnceLock};
 
-use ombx_core::{
-    benchmark::{Figure, payload::Check},
-    result::{Measurement, Outcome},
-};
+use ombx_record::result::{Check, Figure, Measurement, Outcome};
 use ombx_tests::{Files, Job, kept::Kept, results};
 
 /// Entry of a suite: benchmarks, options, and the axis with the values that the rows of each benchmark have.

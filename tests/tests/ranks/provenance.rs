@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ombx_core::fact::Fact;
+use ombx_record::fact::Fact;
 use ombx_tests::{Files, Job, mpi, results};
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ombx_core::system::clock::Since;
+use ombx_host::since::Since;
 use ombx_tests::{Files, Job, mpi, results};
 
 const MINE: &str = "
@@ -45,8 +45,7 @@ fn several_plans_in_one_start() {
             "p2p.link/pattern=unidirectional,bytes=1024,depth=4",
         ]
     );
-    let checked =
-        |row: &ombx_core::result::Measurement| row.check == ombx_core::benchmark::payload::Check::Passed;
+    let checked = |row: &ombx_record::result::Measurement| row.check == ombx_record::result::Check::Passed;
     assert_eq!(run.rows.iter().map(checked).collect::<Vec<_>>(), [true, true, false, false, false, false]);
     assert_eq!((run.run.plan["1.sizes"].as_str(), run.run.plan["2.window"].as_str()), ("8", "4"));
 }

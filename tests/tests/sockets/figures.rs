@@ -1,9 +1,6 @@
 //! Tests of figures: rates follow from the samples of their row, losses are those that the kernel counts.
 
-use ombx_core::{
-    benchmark::payload::Check,
-    result::{Measurement, Outcome},
-};
+use ombx_record::result::{Check, Measurement, Outcome};
 use ombx_tests::{
     kept::Kept,
     namespace::{FIXED, in_namespace, number_after},

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ombx_core::benchmark::{Figure, payload::Check};
+use ombx_record::result::{Check, Figure};
 use ombx_tests::{
     Files, Job,
     kept::{Kept, assert_measured},

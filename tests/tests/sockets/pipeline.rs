@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use ombx_core::benchmark::{Figure, payload::Check};
+use ombx_record::result::{Check, Figure};
 use ombx_tests::{Done, Files, Job, Running, process::Process, results};
 use rustix::process::Signal;
 

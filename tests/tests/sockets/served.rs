@@ -10,7 +10,8 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{benchmark::payload::Check, system::clock::Since};
+use ombx_host::since::Since;
+use ombx_record::result::Check;
 use ombx_tests::{Files, Job, kept::Kept, mpi, process::Mark, results, sockets::in_the_middle};
 use rustix::{
     net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with},

@@ -9,8 +9,8 @@ use ombx_core::{
         plan::Plan,
         session::{selected, sizes_of},
     },
-    unit::parse_sizes,
 };
+use ombx_record::unit::parse_sizes;
 use ombx_testkit::Probe;
 
 macro_rules! entries {

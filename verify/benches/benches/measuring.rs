@@ -4,9 +4,12 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ombx_core::{
-    benchmark::{Case, Context, Kernel, Method, Metric, Work},
+    benchmark::{Case, Context, Kernel, Method},
+    clock::Clock,
+};
+use ombx_record::{
     error::Result,
-    system::clock::Clock,
+    result::{Metric, Work},
 };
 use ombx_testkit::time_batches;
 

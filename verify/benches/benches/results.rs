@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use ombx_benches::{WORK, times};
-use ombx_core::stats::{Summary, order_bounds};
+use ombx_record::stats::{Summary, order_bounds};
 
 fn summaries(c: &mut Criterion) {
     let mut group = c.benchmark_group("summary");

@@ -2,14 +2,12 @@
 
 use std::hint::black_box;
 
-use ombx_core::{
-    benchmark::{Metric, Work as Amount, payload::Check},
-    result::{Measurement, Run, Samples},
+use ombx_links::schedule::Mode;
+use ombx_record::{
+    result::{Check, Measurement, Metric, Place, Run, Samples, Work as Amount},
     stats::Summary,
-    team::Place,
     unit::Rank,
 };
-use ombx_links::schedule::Mode;
 use ombx_results::{
     estimate::Cases,
     file::{self, Record, Round, Rounds, RunWithRows},

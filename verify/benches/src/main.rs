@@ -10,12 +10,11 @@ use std::{
 };
 
 use clap::Parser as _;
-use ombx_core::system::environment;
-use serde_json::Value;
-
+use ombx_host::environment;
 use ombx_toolchain::{
     Failure, Result, Step, Workspace, cargo, emptied, evidence, exit_code, machine, output, release,
 };
+use serde_json::Value;
 
 /// Options of criterion.
 const EFFORT: &str = "--warm-up-time 0.3 --measurement-time 1 --sample-size 30";
@@ -149,8 +148,9 @@ fn time(ns: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn figures_are_read_in_the_order_of_their_numbers_and_shown() {

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Parser as _;
 use ombx_cluster::{Binary, Campaign};
-use ombx_core::error::Error;
+use ombx_record::error::Error;
 use ombx_toolchain::{
     Failure, Flavour, Mpi, Places, Result, Step, Which, Workspace, cargo, exit_code, release,
 };

@@ -7,7 +7,8 @@ use std::{
 };
 
 use clap::Parser;
-use ombx_core::{random::Shuffle, stats::median};
+use ombx_core::random::Shuffle;
+use ombx_record::stats::median;
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     file,

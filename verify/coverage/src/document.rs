@@ -1,6 +1,6 @@
 //! Tables of shares, and their short form for docs/EVIDENCE.md.
 
-use ombx_core::system::environment;
+use ombx_host::environment;
 use ombx_toolchain::{Result, Workspace, evidence};
 
 use crate::line::{Line, Verdict, wilson};

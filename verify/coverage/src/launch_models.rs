@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ombx_core::{measure::plan::RowName, stats};
+use ombx_core::measure::plan::RowName;
+use ombx_record::stats;
 use ombx_results::estimate::{MOST_LAUNCHES, Progress, RowProgress, Schedule, interval};
 use ombx_testkit::noise::Noise;
 

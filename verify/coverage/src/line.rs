@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ombx_core::stats::proportion_interval;
+use ombx_record::stats::proportion_interval;
 use ombx_testkit::coverage::{Coverage, Model, SLOWER};
 
 /// Share of intervals of 95 % that should hold the true median: least and most.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ombx_core::result;
+use ombx_record::result;
 
 use super::{
     case::{Case, Expect},

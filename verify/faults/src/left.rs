@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::system::clock::Since;
+use ombx_host::since::Since;
 use ombx_toolchain::process::Mark;
 
 /// Time within which the leftovers of an ended job must disappear.

@@ -16,16 +16,15 @@ use std::{
     time::Duration,
 };
 
+use case::Case;
 use clap::Parser as _;
-use ombx_core::system::clock::Since;
+use judge::Verdict;
+use ombx_host::since::Since;
+use ombx_toolchain::{Failure, Result, Share, Which, Workspace, evidence, exit_code, failed_if, installed};
 use signal_hook::{
     consts::{SIGHUP, SIGINT},
     flag::register_conditional_shutdown,
 };
-
-use case::Case;
-use judge::Verdict;
-use ombx_toolchain::{Failure, Result, Share, Which, Workspace, evidence, exit_code, failed_if, installed};
 use stage::Stage;
 use table::Line;
 
@@ -62,7 +61,7 @@ struct Options {
     #[arg(long, conflicts_with_all = ["only", "gate", "share", "list"])]
     write: bool,
     /// Run random jobs for this time instead, for example: --soak 10m
-    #[arg(long, value_name = "TIME", value_parser = ombx_core::unit::parse_duration, conflicts_with_all = ["gate", "share", "list", "write"])]
+    #[arg(long, value_name = "TIME", value_parser = ombx_record::unit::parse_duration, conflicts_with_all = ["gate", "share", "list", "write"])]
     soak: Option<Duration>,
     /// Seed of the random jobs [default: a new one each time], or of a share
     #[arg(long, value_name = "N", conflicts_with = "write")]

@@ -4,7 +4,8 @@
 use std::{fs, time::Duration};
 
 use fastrand::Rng;
-use ombx_core::system::clock::Since;
+use ombx_host::since::Since;
+use ombx_toolchain::{Flavour, registry::Bench};
 use rustix::process::Signal;
 
 use crate::{
@@ -13,7 +14,6 @@ use crate::{
     run::{self, Done},
     stage::Stage,
 };
-use ombx_toolchain::{Flavour, registry::Bench};
 
 /// Deadline of a job. Its own limit is shorter, and a case without progress ends much earlier.
 const DEADLINE: Duration = Duration::from_secs(720);

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::system::environment;
+use ombx_host::environment;
 use ombx_toolchain::{Flavour, table};
 
 use crate::{

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, fs, time::Duration};
 
-use ombx_core::{stats::median, system::clock::Since};
+use ombx_host::since::Since;
+use ombx_record::stats::median;
 use ombx_toolchain::{Failure, Result};
 
 use crate::{

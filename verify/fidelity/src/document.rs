@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::{stats::median, system::environment, unit::Bytes};
+use ombx_host::environment;
+use ombx_record::{stats::median, unit::Bytes};
 use ombx_toolchain::{Flavour, machine, table};
 
 use crate::{

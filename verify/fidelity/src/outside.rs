@@ -9,13 +9,12 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use serde_json::Value;
-
-use ombx_core::{stats::median, unit::Bytes};
+use ombx_record::{stats::median, unit::Bytes};
 use ombx_toolchain::{
     Failure, Mpi, Omb, Result, Workspace, compile, evidence, failed_if, installed, named, output, release,
     table,
 };
+use serde_json::Value;
 
 use crate::{
     document,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ombx_core::stats::{median, order_bounds};
+use ombx_record::stats::{median, order_bounds};
 
 /// Largest half width of the interval of a ratio that is resolved.
 pub(crate) const RESOLVED: f64 = 0.01;

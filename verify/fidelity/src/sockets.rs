@@ -5,7 +5,7 @@ mod tools;
 
 use std::{path::Path, process::ExitCode};
 
-use ombx_core::stats::median;
+use ombx_record::stats::median;
 use ombx_toolchain::{
     Places, Result, Workspace, compile, evidence, failed_if, installed, registry, release, table,
 };

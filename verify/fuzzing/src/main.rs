@@ -9,8 +9,7 @@ use std::{
 };
 
 use clap::Parser as _;
-use ombx_core::unit::parse_duration;
-
+use ombx_record::unit::parse_duration;
 use ombx_toolchain::{
     Failure, Mpi, Places, Result, Step, Summary, Workspace, cargo, consent, exit_code, failed_if, installed,
     succeeds,

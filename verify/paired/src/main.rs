@@ -15,19 +15,20 @@ use clap::Parser as _;
 use fastrand::Rng;
 use ombx_core::{
     benchmark::{Choice, Registry, Threading},
-    error::{Error, Kind, Result},
+    clock::Clock,
     measure::session::Session,
-    system::clock::Clock,
     team::Team,
-    unit::Rank,
 };
 use ombx_mpi::{Mpi, library_version};
 use ombx_p2p as _;
+use ombx_record::{
+    error::{Error, Kind, Result},
+    unit::Rank,
+};
 use ombx_rma as _;
-use serde_json::json;
-
 use pairs::{Comparison, Found, Work};
 use row::Row;
+use serde_json::json;
 
 /// Compare timed loops of ombx with C loops, block by block in one process
 #[derive(clap::Parser)]

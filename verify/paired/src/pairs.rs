@@ -5,16 +5,18 @@ use std::cell::RefCell;
 use fastrand::Rng;
 use ombx_core::{
     benchmark::{Case, Context, Role},
-    error::{Error, Result},
+    clock::Clock,
     measure::{open_kernel::OpenKernel, session::Sink},
     pacing::mesh::Mesh as _,
-    result::{Measurement, Outcome, Run, Tally},
-    stats::{median, order_bounds},
-    system::clock::Clock,
     team::Team,
-    unit::Rank,
 };
 use ombx_mpi::{Mesh, MpiTeam};
+use ombx_record::{
+    error::{Error, Result},
+    result::{Measurement, Outcome, Run, Tally},
+    stats::{median, order_bounds},
+    unit::Rank,
+};
 
 use crate::{
     reference::Loop,

@@ -10,14 +10,16 @@ use ombx_core::{
         Benchmark, Choice, Chosen, Depth, Medium, ParameterValue, Registry, Streams, Threading, Threads,
         payload::{BLOCK_LENGTH, Datatype},
     },
-    error::{Error, Result},
     measure::{
         plan::{Plan, Verify},
         session::check_combinations,
     },
-    unit::{Bytes, parse_sizes},
 };
 use ombx_io::options::DIRECTORY;
+use ombx_record::{
+    error::{Error, Result},
+    unit::{Bytes, parse_sizes},
+};
 
 use crate::slowed::FAMILY;
 

@@ -2,10 +2,10 @@
 
 use ombx_core::{
     benchmark::{Case, Parameter, Role, SHARED_THREADS},
-    error::Result,
+    clock::Clock,
     measure::open_kernel::OpenKernel,
-    system::clock::Clock,
 };
+use ombx_record::error::Result;
 
 use crate::{reference::Loop, row::Shape};
 

@@ -5,12 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ombx_core::{
     benchmark::{
         Benchmark, Context,
-        payload::{Check, Fill, Slots},
+        payload::{Fill, Slots},
     },
-    error::{Error, Result},
     two_sided::pattern::{Link, PatternKernel, PingPong},
 };
 use ombx_mpi::{Channel, Epoch};
+use ombx_record::{
+    error::{Error, Result},
+    result::Check,
+};
 use ombx_rma::{
     entry::bandwidth,
     memory::Memory,

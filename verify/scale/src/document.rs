@@ -1,6 +1,6 @@
 //! Tables, and their short form for docs/EVIDENCE.md.
 
-use ombx_core::system::environment;
+use ombx_host::environment;
 use ombx_toolchain::{Result, Workspace, evidence};
 
 use crate::{

@@ -10,15 +10,15 @@ use std::{
     time::Instant,
 };
 
-use ombx_core::{
-    result::{Measurement, Run},
-    stats::Summary,
-    system::environment,
-    unit::Rank,
-};
+use ombx_host::environment;
 use ombx_links::{
     schedule::{Mode, Schedule},
     sweep::rounds_of,
+};
+use ombx_record::{
+    result::{Measurement, Run},
+    stats::Summary,
+    unit::Rank,
 };
 use ombx_results::verdict::{
     self, ALONE, ATTEMPT, Component, LinkSweep, MOST_ROWS, REFERENCE, RETEST, Retest, TIMES_AGAIN,

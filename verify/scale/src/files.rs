@@ -9,15 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ombx_core::{
-    benchmark::{Metric, Work, payload::Check},
+use ombx_host::environment;
+use ombx_links::{schedule::Mode, sweep::rounds_of};
+use ombx_record::{
     fact::{Fact, Facts, HostFacts},
-    result::{Measurement, Run, Samples, Tally},
+    result::{Check, Measurement, Metric, Run, Samples, Tally, Work},
     stats::Summary,
-    system::environment,
     unit::Rank,
 };
-use ombx_links::{schedule::Mode, sweep::rounds_of};
 use ombx_results::{
     file::{self, Record, RunOutcome},
     verdict::{BENCH, LinkSweep},

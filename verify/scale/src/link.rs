@@ -1,10 +1,6 @@
 //! Runs and rounds of links that nobody measures: their times come from models.
 
-use ombx_core::{
-    benchmark::{Metric, Work, payload::Check},
-    result::{ClockFacts, Measurement, Run},
-    team::Place,
-};
+use ombx_record::result::{Check, ClockFacts, Measurement, Metric, Place, Run, Work};
 use ombx_results::{
     file::Round,
     verdict::{BENCH, key_of_link},

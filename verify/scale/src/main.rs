@@ -13,10 +13,9 @@ mod start;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use ombx_core::system::limits::FreeMemory;
-
 use fabric::{Part, TOPOLOGIES, Topology, Trial, Tried};
 use job::{Limits, Line, OVER_SOCKETS, Outcome, Programs, SOCKET_RANKS, TASKS};
+use ombx_host::limits::FreeMemory;
 use ombx_toolchain::{Failure, Result, Which, Workspace, exit_code, failed_if, installed, release};
 use start::Starts;
 

@@ -13,20 +13,23 @@ use std::{
     rc::Rc,
 };
 
+use machine::Machine;
 use ombx_core::{
-    benchmark::{Benchmark, Choice, Method, Metric},
-    error::Error,
+    benchmark::{Benchmark, Choice, Method},
+    clock::Clock,
     measure::{
         plan::Plan,
         session::{Session, Sink},
     },
-    result::{Measurement, Run, Tally},
-    system::clock::Clock,
-    unit::Bytes,
 };
 use ombx_links::{
     schedule::Mode,
     sweep::{self, Task},
+};
+use ombx_record::{
+    error::Error,
+    result::{Measurement, Metric, Run, Tally},
+    unit::Bytes,
 };
 use ombx_results::{
     file::{self, Record, Round, Rounds, RunOutcome},
@@ -36,7 +39,6 @@ use ombx_results::{
 use ombx_toolchain::{Failure, Result, cannot_run};
 
 use crate::{job::peak_bytes, link::BYTES};
-use machine::Machine;
 pub(crate) use machine::Shape;
 use team::{Pair, SimulatedTeam};
 
@@ -59,7 +61,7 @@ static LINK: Benchmark =
     Benchmark::custom("simulated.link", "a link of a simulated machine", Metric::Latency, METHOD, run_link);
 
 /// Measures a link: its time follows from the machine.
-fn run_link(session: &mut Session<'_>) -> ombx_core::error::Result<()> {
+fn run_link(session: &mut Session<'_>) -> ombx_record::error::Result<()> {
     let team: &dyn std::any::Any = session.team;
     let pair: &Pair = team.downcast_ref().ok_or_else(|| Error::fabric("the team is not simulated"))?;
     if pair.is_timed { session.sink.case(&pair.row()) } else { Ok(()) }
@@ -195,20 +197,20 @@ fn unwritable(why: std::io::Error) -> Error {
 }
 
 impl RankZero {
-    fn write(&mut self, ended: Vec<Round>) -> ombx_core::error::Result<()> {
+    fn write(&mut self, ended: Vec<Round>) -> ombx_record::error::Result<()> {
         let mut records = ended.into_iter().map(|round| Record::Round(Box::new(round)));
         records.try_for_each(|record| file::write(&mut self.file, &record).map_err(unwritable))
     }
 }
 
 impl Sink for RankZero {
-    fn run(&mut self, run: &Run) -> ombx_core::error::Result<()> {
+    fn run(&mut self, run: &Run) -> ombx_record::error::Result<()> {
         file::write(&mut self.file, &Record::Run(Box::new(run.clone()))).map_err(unwritable)?;
         self.judge.begin(run);
         self.screen.run(&mut std::io::sink(), run).map_err(unwritable)
     }
 
-    fn case(&mut self, row: &Measurement) -> ombx_core::error::Result<()> {
+    fn case(&mut self, row: &Measurement) -> ombx_record::error::Result<()> {
         let (ended, is_taken) = self.rounds.add(row);
         self.write(ended)?;
         if !is_taken {
@@ -218,7 +220,7 @@ impl Sink for RankZero {
         self.screen.case(&mut std::io::sink(), row).map_err(unwritable)
     }
 
-    fn end(&mut self, tally: &Tally) -> ombx_core::error::Result<()> {
+    fn end(&mut self, tally: &Tally) -> ombx_record::error::Result<()> {
         let ended = self.rounds.end();
         self.write(ended)?;
         let end = Record::End(RunOutcome::Complete, *tally);

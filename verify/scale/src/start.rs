@@ -1,7 +1,8 @@
 //! Start of a job: what `ombx run` adds to the time of the launcher with an empty MPI program, and to the memory of a rank; and what a
 //! barrier of that program adds, where ranks share CPUs.
 
-use ombx_core::{stats::median, system::environment};
+use ombx_host::environment;
+use ombx_record::stats::median;
 use ombx_toolchain::{Flavour, Result, table};
 
 use crate::job::{self, Limits, Outcome, Programs};

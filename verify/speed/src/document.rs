@@ -1,6 +1,6 @@
 //! Tables, and their short form for docs/EVIDENCE.md.
 
-use ombx_core::system::environment;
+use ombx_host::environment;
 use ombx_toolchain::table;
 
 use crate::{
@@ -64,7 +64,7 @@ pub(crate) fn commands(swept: &[Swept]) -> String {
 
 /// Returns where the time of a launch of each sweep goes, in milliseconds.
 pub(crate) fn phases(swept: &[Swept]) -> String {
-    let names = ombx_core::measure::engine::Phases::default().named().map(|(name, _)| name);
+    let names = ombx_record::result::Phases::default().named().map(|(name, _)| name);
     let head = format!(
         "MPI | command, ms of a launch | beside | {} | between rows | start and end | bare MPI",
         names.join(" | ")
@@ -123,11 +123,11 @@ pub(crate) fn pages(swept: &[Swept], started: &[Start], machine: &str) -> [Strin
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::measure::engine::Phases;
+    use ombx_record::result::Phases;
+    use ombx_toolchain::Flavour;
 
     use super::*;
     use crate::sweep::SWEEPS;
-    use ombx_toolchain::Flavour;
 
     #[test]
     fn a_page_has_every_phase_and_the_time_around_rows() {

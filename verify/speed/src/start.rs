@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{stats::median, system::clock::Since};
-
+use ombx_host::since::Since;
+use ombx_record::stats::median;
 use ombx_toolchain::{Failure, Flavour, Mpi, Omb, Result, Workspace, cannot_run, compile, failed, release};
 
 /// Deadline of a launch.

@@ -2,14 +2,14 @@
 
 use std::{fs, path::Path};
 
-use ombx_core::{
-    measure::engine::Phases,
+use ombx_record::{
+    result::Phases,
     stats::{Summary, median, order_bounds},
 };
 use ombx_results::{estimate::Cases, file};
+use ombx_toolchain::{Failure, Flavour, Result};
 
 use crate::start::{Program, timed_or};
-use ombx_toolchain::{Failure, Flavour, Result};
 
 /// Runs of OMB that a careful user makes to see how much they differ.
 pub(crate) const OMB_RUNS: usize = 6;

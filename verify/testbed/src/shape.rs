@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ombx_core::unit::parse_duration;
+use ombx_record::unit::parse_duration;
 
 /// One direction of the connection between two hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,9 +6,11 @@ use super::violation::Violation;
 
 /// Packages of the workspace on which a package may depend.
 const EDGES: &[(&str, &[&str])] = &[
-    ("ombx-core", &[]),
-    ("ombx-results", &["ombx-core"]),
-    ("ombx-links", &["ombx-core", "ombx-results"]),
+    ("ombx-record", &[]),
+    ("ombx-host", &["ombx-record"]),
+    ("ombx-core", &["ombx-record", "ombx-host"]),
+    ("ombx-results", &["ombx-record", "ombx-host", "ombx-core"]),
+    ("ombx-links", &["ombx-record", "ombx-core", "ombx-results"]),
     ("ombx-accelerator", &["ombx-core"]),
     ("ombx-mpi", &["ombx-core", "ombx-accelerator"]),
     ("ombx-p2p", &["ombx-core", "ombx-mpi"]),

@@ -44,12 +44,12 @@ mod tests {
     fn names_without_a_subject_are_found() {
         assert_eq!(found("crates/core/src/utils.rs"), 1);
         assert_eq!(found("crates/core/src/render/mod.rs"), 1);
-        assert_eq!(found("crates/core/src/unit.rs"), 0);
+        assert_eq!(found("crates/record/src/unit.rs"), 0);
     }
 
     #[test]
     fn sources_begin_with_a_doc_comment() {
-        assert_eq!(check("crates/core/src/unit.rs", "use x;\n").len(), 1);
+        assert_eq!(check("crates/record/src/unit.rs", "use x;\n").len(), 1);
         assert_eq!(check("xtask/src/unit.rs", "\n//! Late.\n").len(), 1);
         assert!(check("crates/core/build.rs", "fn main() {}\n").is_empty());
     }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use clap::{Arg, ArgMatches, Command, error::ErrorKind, parser::ValueSource};
-use ombx_core::error::{Error, Result};
+use ombx_record::error::{Error, Result};
 
 use crate::output::terminal;
 

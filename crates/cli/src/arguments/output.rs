@@ -6,7 +6,7 @@ use clap::{
     Args,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
-use ombx_core::{
+use ombx_record::{
     error::{Error, Result},
     unit::{self, Bytes},
 };

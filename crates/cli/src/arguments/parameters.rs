@@ -6,11 +6,11 @@ use clap::{
     Arg, ArgAction, ArgMatches, Command,
     builder::{PossibleValue, PossibleValuesParser},
 };
-use ombx_core::{
-    benchmark::{ALL, Choice, Chosen, Heading, Parameter, Registry, Value, Values},
+use ombx_core::benchmark::{ALL, Choice, Chosen, Heading, Parameter, Registry, Value, Values};
+use ombx_record::{
     error::{Error, Result},
     order::sort_by_number,
-    system::file::{read_named_on_ranks, shown_name},
+    regular_file::{read_named_on_ranks, shown_name},
 };
 
 pub(crate) use crate::launch::start::HOSTS;

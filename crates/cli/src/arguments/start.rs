@@ -3,10 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, builder::NonEmptyStringValueParser};
-use ombx_core::{
-    system::{host_name::is_here, search_path},
-    unit,
-};
+use ombx_host::{host_name::is_here, search_path};
+use ombx_record::unit;
 
 use crate::{
     arguments::{

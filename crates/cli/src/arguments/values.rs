@@ -3,12 +3,12 @@
 
 use std::{fmt::Display, io::Read, ops::RangeInclusive, path::Path, str::FromStr};
 
-use ombx_core::{
-    system::{
-        file::{LONGEST_TEXT, open_found},
-        host_name::{check_host, is_plain},
-        node_set,
-    },
+use ombx_host::{
+    host_name::{check_host, is_plain},
+    node_set,
+};
+use ombx_record::{
+    regular_file::{LONGEST_TEXT, open_found},
     unit::digits,
 };
 

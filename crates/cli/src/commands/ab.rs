@@ -15,14 +15,16 @@ use std::{
 
 use clap::{Arg, ArgMatches, Args, parser::ValueSource};
 use ombx_core::{
-    benchmark::{Chosen, Registry, payload::Check},
-    error::{Error, Exit, Result},
+    benchmark::{Chosen, Registry},
     measure::{
         plan::{Effort, KnownBatches, Launch, Rest, RowName},
         runner::Part,
     },
-    result::Outcome,
-    system::clock::Since,
+};
+use ombx_host::since::Since;
+use ombx_record::{
+    error::{Error, Exit, Result},
+    result::{Check, Outcome},
     unit::counted,
 };
 use ombx_results::{

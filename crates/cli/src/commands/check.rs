@@ -8,10 +8,10 @@ mod report;
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Command};
-use ombx_core::{
-    benchmark::Registry,
+use ombx_core::benchmark::Registry;
+use ombx_host::{environment::timestamp, host::HostState};
+use ombx_record::{
     error::{Error, Result},
-    system::{environment::timestamp, host::HostState},
     unit,
 };
 use ombx_results::baseline::Baseline;

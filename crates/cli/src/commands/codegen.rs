@@ -1,7 +1,7 @@
 //! `ombx codegen`: files that follow from the arguments and the result format, for installations and tests.
 
 use clap::{Args, Command, ValueEnum};
-use ombx_core::error::Result;
+use ombx_record::error::Result;
 use serde_json::{Value, json};
 
 use crate::output::terminal;
@@ -33,7 +33,7 @@ pub(crate) fn codegen(parser: Command, file: Generated) -> Result<u8> {
         Generated::Man => {
             let pages = super::help::manual::pages(parser);
             let pages = pages.map_err(|e| {
-                ombx_core::error::Error::storage(format!("cannot write the manual pages: {e}"))
+                ombx_record::error::Error::storage(format!("cannot write the manual pages: {e}"))
             })?;
             terminal::print(format!("{:#}\n", json!(pages)))
         }

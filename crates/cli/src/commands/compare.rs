@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
-use ombx_core::{
+use ombx_record::{
     error::{Error, Exit, Result},
     unit::{check_no_fraction, counted, percentage},
 };

@@ -11,10 +11,8 @@ use clap_complete::{
     engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter},
     env::{Bash, EnvCompleter, Fish, Zsh},
 };
-use ombx_core::{
-    benchmark::{Choice, Registry},
-    error::{Error, Result},
-};
+use ombx_core::benchmark::{Choice, Registry};
+use ombx_record::error::{Error, Result};
 
 use crate::{commands::help, families, job::lookup, output::terminal, suite};
 

@@ -9,13 +9,16 @@ use std::{collections::BTreeMap, path::PathBuf, process::Command, time::Duration
 use clap::Args;
 use ombx_core::{
     benchmark::{Medium, Threading},
+    clock::Clock,
+    trust,
+};
+use ombx_host::environment::place_of_thread;
+use ombx_host::{environment::hostname, host::HostState, machine};
+use ombx_record::{
     error::{Error, Exit, Result},
     fact::{self, HostFacts},
     order::sort_by_number,
-    result::{Mark, MarkCode},
-    system::{clock::Clock, environment::hostname, host::HostState, machine},
-    team::Place,
-    trust,
+    result::{Mark, MarkCode, Place},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -140,7 +143,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8> {
 /// Examines the job of a launcher as one of its ranks, from this rank's place and the launcher's environment. Without a launcher this process
 /// is the only rank.
 fn examine_as_rank(started: Option<detection::StartedBy>) -> Examination {
-    let place = Place::here();
+    let place = place_of_thread();
     let ranks_here = |started: &detection::StartedBy| detection::ranks_here().or(started.ranks);
     let here = started.as_ref().and_then(ranks_here).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
     let launcher = started.map(|started| started.launcher);
@@ -194,7 +197,7 @@ fn examine_start(start: &Start, ranks: u32, interruption: &Interruption) -> Exam
             examination.findings.push(Finding::of_error(mark));
         }
     }
-    let host = Place::here();
+    let host = place_of_thread();
     if examination.ranks.is_empty() {
         if start.hosts.is_empty() && start.hostfile.is_none() && ranks > host.online {
             examination.findings.push(oversubscribed(ranks, &host));
@@ -256,7 +259,7 @@ fn probe_line() -> String {
     let launcher = detection::launcher().map(|started| started.launcher.to_string());
     format!(
         "{PROBE_MARK}{}\n",
-        json!(ProbedRank { place: Place::here(), launcher, facts: machine::facts().clone() })
+        json!(ProbedRank { place: place_of_thread(), launcher, facts: machine::facts().clone() })
     )
 }
 
@@ -295,7 +298,7 @@ mod tests {
     #[test]
     fn the_line_of_a_rank_is_read_and_other_lines_are_not() {
         let rank = read_line(&format!("[1,0]<stdout>:{}", probe_line())).unwrap();
-        assert_eq!((rank.place, &rank.facts), (Place::here(), machine::facts()));
+        assert_eq!((rank.place, &rank.facts), (place_of_thread(), machine::facts()));
         assert!(read_line("ombx-probe {").is_none() && read_line("hello").is_none());
     }
 

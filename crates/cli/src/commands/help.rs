@@ -10,7 +10,8 @@ mod word;
 use std::{ffi::OsString, path::Path};
 
 use clap::{Args, Command};
-use ombx_core::{benchmark::Registry, error::Result, order::sort_by_number};
+use ombx_core::benchmark::Registry;
+use ombx_record::{error::Result, order::sort_by_number};
 use ombx_results::render::wrapped;
 
 use self::page::{Detail, Page};

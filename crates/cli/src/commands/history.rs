@@ -7,9 +7,9 @@ use std::{
 };
 
 use clap::Args;
-use ombx_core::{
+use ombx_host::environment::timestamp;
+use ombx_record::{
     error::{Error, Exit, Result},
-    system::environment::timestamp,
     unit::counted,
 };
 use ombx_report::{Report, Timeline, page};

@@ -5,14 +5,12 @@ mod plan;
 pub(crate) mod programs;
 mod threads;
 
-use ombx_core::{
-    benchmark::{
-        Benchmark, Choice, Chosen, ElementType, Medium, ParameterValue, ReductionOp, Registry,
-        memory::Place,
-        payload::{BLOCK_LENGTH, Datatype, STRIDE},
-    },
-    error::{Error, Result},
+use ombx_core::benchmark::{
+    Benchmark, Choice, Chosen, ElementType, Medium, ParameterValue, ReductionOp, Registry,
+    memory::Place,
+    payload::{BLOCK_LENGTH, Datatype, STRIDE},
 };
+use ombx_record::error::{Error, Result};
 use ombx_results::render::{ImbBenchmark, ImbHeader, ImbProgram, ImbTable};
 
 use self::{

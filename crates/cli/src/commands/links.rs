@@ -14,15 +14,17 @@ use ombx_core::{
         Choice, Chosen, Depth, ParameterValue, Registry,
         memory::{BufferMemory, DEVICE, Staged},
     },
-    error::{Error, Result},
     measure::{
         plan::{Plan, Verify},
         session::check_combinations,
     },
-    system::file::{read_named, shown_name},
-    unit,
 };
 use ombx_links::{schedule::Mode, sweep::Task};
+use ombx_record::{
+    error::{Error, Result},
+    regular_file::{read_named, shown_name},
+    unit,
+};
 use ombx_results::verdict::{Criteria, Expectation, FailOn, HostGroups, Reference};
 
 #[cfg(feature = "mpi")]

@@ -1,10 +1,8 @@
 //! `ombx list`: prints the benchmarks of this build.
 
 use clap::{Args, ValueEnum};
-use ombx_core::{
-    benchmark::{Benchmark, Heading, LETTERS, Parameter, Registry},
-    error::Result,
-};
+use ombx_core::benchmark::{Benchmark, Heading, LETTERS, Parameter, Registry};
+use ombx_record::error::Result;
 use ombx_results::render::wrapped;
 use serde_json::{Value, json};
 

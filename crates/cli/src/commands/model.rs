@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::Args;
-use ombx_core::error::{Error, Exit, Result};
+use ombx_record::error::{Error, Exit, Result};
 use ombx_results::{
     file::{self, ResultFile},
     model,

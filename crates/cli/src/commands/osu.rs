@@ -5,10 +5,13 @@ mod described;
 mod options;
 
 use ombx_core::{
-    benchmark::{Benchmark, Choice, ElementType, Layout, Metric, Osu, Pairs, Parameter, Registry},
-    error::{Error, Exit, Result},
+    benchmark::{Benchmark, Choice, ElementType, Layout, Osu, Pairs, Parameter, Registry},
     measure::{plan::Effort, runner::Part},
+};
+use ombx_record::{
+    error::{Error, Exit, Result},
     order::sort_by_number,
+    result::Metric,
     unit::Bytes,
 };
 use ombx_results::render::OsuTable;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ombx_core::error::{Error, Result};
 use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError, Quantity, Scale, Width};
+use ombx_record::error::{Error, Result};
 use ombx_results::{
     file::{Collector, Record, RunWithRows},
     model,

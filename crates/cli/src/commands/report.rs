@@ -6,10 +6,8 @@ use std::{
 };
 
 use clap::Args;
-use ombx_core::{
-    error::{Error, Result},
-    system::environment::timestamp,
-};
+use ombx_host::environment::timestamp;
+use ombx_record::error::{Error, Result};
 use ombx_report::{MAX_BENCHMARKS, Report, Samples, Source, Timeline, page};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},

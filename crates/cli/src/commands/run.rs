@@ -13,15 +13,17 @@ use ombx_core::{
         Threading, Threads,
         memory::{CACHE_SIZE, Cache},
     },
-    error::{Error, Result},
     measure::{
         plan::{Effort, Plan, Under, Verify},
         runner::Part,
         session::{check_combinations, streams},
     },
-    result::Run,
-    system::performance::kernel_meter,
     two_sided::request::Rate,
+};
+use ombx_host::performance::kernel_meter;
+use ombx_record::{
+    error::{Error, Result},
+    result::Run,
     unit,
 };
 use ombx_results::{file::Record, percentiles::Percentiles};

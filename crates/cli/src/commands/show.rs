@@ -9,7 +9,7 @@ use std::{
 
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
-use ombx_core::{
+use ombx_record::{
     error::{Error, Result},
     result::{Measurement, Tally},
     unit::Bytes,

@@ -3,10 +3,10 @@
 use std::{net::IpAddr, path::PathBuf, process, time::Duration};
 
 use clap::{Args, ValueEnum};
-use ombx_core::{
+use ombx_host::environment::hostname;
+use ombx_record::{
     codec,
     error::{Error, Result},
-    system::environment::hostname,
     unit::{self, counted},
 };
 use ombx_sockets::{

@@ -8,10 +8,10 @@ use ombx_core::{
         ParameterValue,
         memory::{Api, BufferMemory, DEVICE},
     },
-    error::{Error, Result},
     measure::plan::Plan,
     team::Team,
 };
+use ombx_record::error::{Error, Result};
 
 use super::Work;
 

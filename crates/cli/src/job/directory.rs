@@ -10,7 +10,6 @@ use std::{
 
 use ombx_core::{
     benchmark::Choice,
-    error::{Error, Result},
     measure::{
         plan::Plan,
         runner::Part,
@@ -19,6 +18,7 @@ use ombx_core::{
 };
 use ombx_io::options::DIRECTORY;
 use ombx_mpi::file::{FILES_VARIABLE, files_of};
+use ombx_record::error::{Error, Result};
 
 use crate::job::{Job, Work};
 

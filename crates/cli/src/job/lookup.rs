@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use ombx_core::{
-    benchmark::{Benchmark, Choice, Registry},
-    error::{Error, Result},
-};
+use ombx_core::benchmark::{Benchmark, Choice, Registry};
+use ombx_record::error::{Error, Result};
 use ombx_results::file::is_named_as_result;
 
 use crate::{commands::imb::programs, families};
@@ -160,7 +158,7 @@ pub(crate) fn counterpart(registry: &Registry, name: &str) -> Option<Counterpart
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::error::Kind;
+    use ombx_record::error::Kind;
     use ombx_testkit::Probe;
     use proptest::prelude::*;
 

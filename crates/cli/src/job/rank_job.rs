@@ -11,10 +11,10 @@ use flate2::{
     Compression,
     read::{DeflateDecoder, DeflateEncoder},
 };
-use ombx_core::{
+use ombx_core::measure::plan::{Effort, KnownBatches, Launch, Plan, Rest};
+use ombx_record::{
     codec,
     error::{Error, Result},
-    measure::plan::{Effort, KnownBatches, Launch, Plan, Rest},
 };
 use serde::{Deserialize, Serialize};
 

@@ -1,16 +1,19 @@
 //! The benchmarks that patterns select, and what they need.
 
-use crate::job::lookup;
 use ombx_core::{
     benchmark::{Choice, Initialization, Medium, Registry, Threading},
-    error::{Error, Result},
     measure::{
         plan::{Plan, Under},
         runner::Part,
         session::{selected, sizes_of},
     },
+};
+use ombx_record::{
+    error::{Error, Result},
     order::sort_by_number,
 };
+
+use crate::job::lookup;
 
 /// Returns the items, each once, in the order in which they are first.
 pub(crate) fn each_once<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {

@@ -11,10 +11,11 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
+use ombx_host::{environment::hostname, remote_shell::RemoteShell, since::Since};
+use ombx_record::{
     codec,
     error::{Error, Kind, Result},
-    system::{clock::Since, environment::hostname, file::file_in_memory, remote_shell::RemoteShell},
+    regular_file::file_in_memory,
     unit::Rank,
 };
 use ombx_sockets::{

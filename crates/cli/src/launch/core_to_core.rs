@@ -11,11 +11,10 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    stats::median,
-    system::{clock::Since, environment},
-    team::Place,
-};
+use ombx_host::environment::place_of_thread;
+use ombx_host::since::Since;
+use ombx_record::cpu_list::parse_cpus;
+use ombx_record::stats::median;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Round trips of a sample.
@@ -109,10 +108,10 @@ pub(crate) fn cores() -> Vec<u32> {
     let sibling = |cpu: u32| {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
         let list = fs::read_to_string(path).unwrap_or_default();
-        environment::parse_cpus(list.trim()).first().copied().unwrap_or(cpu)
+        parse_cpus(list.trim()).first().copied().unwrap_or(cpu)
     };
     let mut cores: BTreeMap<u32, u32> = BTreeMap::new();
-    for cpu in Place::here().cpu_numbers() {
+    for cpu in place_of_thread().cpu_numbers() {
         cores.entry(sibling(cpu)).or_insert(cpu);
     }
     let most = thread::available_parallelism().map_or(1, usize::from);

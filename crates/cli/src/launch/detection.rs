@@ -2,11 +2,10 @@
 
 use std::{env, fs};
 
+use ombx_record::error::{Error, Result};
 use rustix::process::Pid;
 
 use super::orphans;
-
-use ombx_core::error::{Error, Result};
 
 /// A launcher, and this process as one of its ranks, from the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]

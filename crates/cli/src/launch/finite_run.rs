@@ -15,13 +15,13 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
+use ombx_host::{
+    limits::{is_limit, start_error},
+    since::Since,
+};
+use ombx_record::{
     error::{Error, Exit, Result},
-    system::{
-        clock::Since,
-        file::standard_input_again,
-        limits::{is_limit, start_error},
-    },
+    regular_file::standard_input_again,
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::{

@@ -12,17 +12,17 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
+use ombx_host::{
+    host_name::check_host,
+    limits::{is_limit, start_error},
+    node_set,
+    remote_shell::RemoteShell,
+    since::Since,
+};
+use ombx_record::{
     error::{Error, Result},
     order::sort_by_number,
-    system::{
-        clock::Since,
-        file::{read_named, shown_name},
-        host_name::check_host,
-        limits::{is_limit, start_error},
-        node_set,
-        remote_shell::RemoteShell,
-    },
+    regular_file::{read_named, shown_name},
     unit,
 };
 use rustix::{

@@ -6,7 +6,7 @@ use std::{
     net::{IpAddr, SocketAddr},
 };
 
-use ombx_core::{
+use ombx_record::{
     codec,
     error::{Error, Result},
 };

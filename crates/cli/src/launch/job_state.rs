@@ -7,11 +7,11 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
+use ombx_core::measure::plan::RowName;
+use ombx_host::{environment::hostname, limits::KilledForMemory, node_set, since::Since};
+use ombx_record::{
     error::{Error, Exit, Result},
-    measure::plan::RowName,
     result::{Measurement, Outcome},
-    system::{clock::Since, environment::hostname, limits::KilledForMemory, node_set},
 };
 use ombx_results::{
     file::{self, Record, RunOutcome},

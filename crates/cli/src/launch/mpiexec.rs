@@ -12,17 +12,17 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    benchmark::Threading,
-    error::{Error, Result},
-    system::{
-        environment::kept_variables,
-        file::read_named,
-        remote_shell::{self, RemoteShell},
-        search_path,
-    },
+use ombx_core::benchmark::Threading;
+use ombx_host::{
+    environment::kept_variables,
+    remote_shell::{self, RemoteShell},
+    search_path,
 };
 use ombx_mpi::Family;
+use ombx_record::{
+    error::{Error, Result},
+    regular_file::read_named,
+};
 use ombx_results::render::plain;
 
 use super::{

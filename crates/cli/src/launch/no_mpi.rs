@@ -2,11 +2,9 @@
 
 use std::{ffi::OsString, process::Command};
 
-use ombx_core::{
-    benchmark::Threading,
-    error::{Error, Result},
-    system::remote_shell::RemoteShell,
-};
+use ombx_core::benchmark::Threading;
+use ombx_host::remote_shell::RemoteShell;
+use ombx_record::error::{Error, Result};
 
 use super::start::Start;
 

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
 
-use ombx_core::system::{clock::Since, environment};
+use ombx_host::{environment, since::Since};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
 use signal_hook::low_level::signal_name;
 

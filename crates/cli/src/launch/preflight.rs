@@ -7,13 +7,12 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    benchmark::Medium,
+use ombx_core::benchmark::Medium;
+use ombx_host::{
+    environment::hostname, host, host_name::is_here, limits::Limits, remote_shell::RemoteShell, search_path,
+};
+use ombx_record::{
     error::{Error, Result},
-    system::{
-        environment::hostname, host, host_name::is_here, limits::Limits, remote_shell::RemoteShell,
-        search_path,
-    },
     unit::{Bytes, counted},
 };
 

@@ -5,9 +5,11 @@ use std::{collections::BTreeSet, thread, time::Duration};
 use ombx_core::{
     benchmark::Benchmark,
     measure::plan::{KnownBatches, Launch, Rest, RowName},
+};
+use ombx_host::since::Since;
+use ombx_record::{
     result::{Measurement, Outcome},
     stats::Summary,
-    system::clock::Since,
 };
 use ombx_results::{
     estimate::{

@@ -5,10 +5,12 @@ use std::{env, io::Read, process::Stdio};
 
 use ombx_core::{
     benchmark::{Choice, Medium},
+    measure::{runner::Part, session::check_combinations},
+};
+use ombx_host::environment::hostname;
+use ombx_record::{
     codec,
     error::{Error, Result},
-    measure::{runner::Part, session::check_combinations},
-    system::environment::hostname,
     unit,
 };
 use ombx_results::render::plain;
@@ -200,8 +202,8 @@ mod rank_tests {
     use ombx_core::{
         benchmark::{Registry, Threading},
         measure::plan::{Launch, Plan},
-        unit::Bytes,
     };
+    use ombx_record::unit::Bytes;
 
     use super::*;
     use crate::job::{RankKind, rank_job::LaunchSettings};

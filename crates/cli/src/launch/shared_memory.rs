@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ombx_core::system::file::read_found_text;
+use ombx_record::regular_file::read_found_text;
 use rustix::process::{Pid, getpid, getuid};
 
 use crate::launch::orphans::descendants;

@@ -2,7 +2,8 @@
 
 use std::{env, fmt, path::PathBuf, str::FromStr, time::Duration};
 
-use ombx_core::{system::host_name::check_host, unit::digits};
+use ombx_host::host_name::check_host;
+use ombx_record::unit::digits;
 use serde::{Deserialize, Serialize};
 
 use super::detection;
@@ -11,7 +12,7 @@ use super::detection;
 use std::net::SocketAddr;
 
 #[cfg(feature = "sockets")]
-use ombx_core::error::Error;
+use ombx_record::error::Error;
 
 /// Which ranks to start, where and how.
 #[derive(Debug, Clone)]

@@ -8,10 +8,8 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    error::{Error, Result},
-    system::clock::Since,
-};
+use ombx_host::since::Since;
+use ombx_record::error::{Error, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},

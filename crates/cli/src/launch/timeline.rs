@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::system::clock::Since;
+use ombx_host::since::Since;
 
 /// Phases of a command, in the order of their first appearance. Launches repeat those from `Cores` to `Pauses`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,13 +3,12 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use ombx_core::{
-    benchmark::Medium,
+use ombx_core::{benchmark::Medium, team::Team};
+use ombx_mpi::{Family, Mpi};
+use ombx_record::{
     error::{Error, Result},
     fact::Fact,
-    team::Team,
 };
-use ombx_mpi::{Family, Mpi};
 
 use super::{finite_run, mpiexec, orphans};
 use crate::{arguments::argv, job::Job, output::destination::Format};

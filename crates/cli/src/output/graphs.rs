@@ -6,12 +6,12 @@ use std::{
     slice,
 };
 
-use ombx_core::{
-    benchmark::{ElementType, ParameterValue},
+use ombx_core::benchmark::{ElementType, ParameterValue};
+use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError};
+use ombx_record::{
     error::{Error, Result},
     unit::Bytes,
 };
-use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError};
 use ombx_results::{
     file::Record,
     plot::samples,

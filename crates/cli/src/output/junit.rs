@@ -1,6 +1,6 @@
 //! JUnit reports, which CI systems show.
 
-use ombx_core::result::Tally;
+use ombx_record::result::Tally;
 use ombx_results::verdict::{Conclusion, SlowPart, Verdict};
 
 /// One case of a report.

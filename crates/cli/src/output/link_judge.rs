@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ombx_core::{
+use ombx_record::{
     error::Exit,
     result::{Measurement, Tally},
 };

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use ombx_core::error::{Error, Kind, Result};
+use ombx_record::error::{Error, Kind, Result};
 use ombx_results::render::monitoring::{Figure, Status, line};
 use serde_json::json;
 

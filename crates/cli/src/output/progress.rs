@@ -9,7 +9,8 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
-use ombx_core::{result::Measurement, system::clock::Since, unit::Bytes};
+use ombx_host::since::Since;
+use ombx_record::{result::Measurement, unit::Bytes};
 use ombx_results::number::figure;
 
 use super::{

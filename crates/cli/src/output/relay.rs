@@ -7,10 +7,9 @@ use std::{
     io::{self, Write},
 };
 
-use ombx_core::{
+use ombx_record::{
     error::{Error, Result},
-    measure::collect::Interval,
-    result::Measurement,
+    result::{Interval, Measurement},
 };
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +73,7 @@ pub(crate) fn claim_stdout() -> Result<File> {
 mod tests {
     use std::time::Duration;
 
-    use ombx_core::benchmark::{ConnectionCounters, Metric};
+    use ombx_record::result::{ConnectionCounters, Metric};
 
     use super::*;
 

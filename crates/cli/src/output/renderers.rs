@@ -2,10 +2,10 @@
 
 use std::env;
 
-use ombx_core::{
-    benchmark::{Osu, Registry},
+use ombx_core::benchmark::{Osu, Registry};
+use ombx_record::{
     error::{Error, Result},
-    measure::collect::Interval,
+    result::Interval,
     unit::Bytes,
 };
 use ombx_results::{
@@ -153,7 +153,7 @@ pub(crate) fn line(interval: &Interval, units: Units) -> String {
 mod tests {
     use std::time::Duration;
 
-    use ombx_core::benchmark::{ConnectionCounters, Metric};
+    use ombx_record::result::{ConnectionCounters, Metric};
     use ombx_results::number::RateUnit;
 
     use super::*;

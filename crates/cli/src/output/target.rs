@@ -10,10 +10,8 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    error::{Error, Result},
-    system::clock::Since,
-};
+use ombx_host::since::Since;
+use ombx_record::error::{Error, Result};
 use ombx_results::{
     estimate::{self, Group},
     file::{self, Record},
@@ -355,7 +353,7 @@ impl FileAtEnd {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::error::Kind;
+    use ombx_record::error::Kind;
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     use super::*;

@@ -5,7 +5,7 @@ use std::{
     io::{self, IsTerminal, Write},
 };
 
-use ombx_core::error::{Error, Result};
+use ombx_record::error::{Error, Result};
 
 use crate::launch::detection;
 

@@ -2,7 +2,9 @@
 
 use std::{sync::Mutex, thread, time::Duration};
 
-use ombx_core::{error::Error, measure::engine, system::environment::hostname, team::Team};
+use ombx_core::{measure::engine, team::Team};
+use ombx_host::environment::hostname;
+use ombx_record::error::Error;
 
 use crate::job::{Job, Work, selection};
 

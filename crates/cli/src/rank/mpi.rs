@@ -11,12 +11,14 @@ use std::{
 
 use ombx_core::{
     benchmark::{Initialization, Threading},
-    codec,
-    error::{Error, Kind, Result},
-    system::environment::hostname,
     team::Team,
 };
+use ombx_host::environment::hostname;
 use ombx_mpi::Mpi;
+use ombx_record::{
+    codec,
+    error::{Error, Kind, Result},
+};
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::failure;

@@ -2,11 +2,11 @@
 
 use std::{cell::Cell, fs::File, time::Duration};
 
-use ombx_core::{
+use ombx_core::measure::session::Sink;
+use ombx_host::{since::Since, watchdog};
+use ombx_record::{
     error::Result,
-    measure::{collect::Interval, session::Sink},
-    result::{Growth, Measurement, Run, Tally},
-    system::{clock::Since, watchdog},
+    result::{Growth, Interval, Measurement, Run, Tally},
     unit::Bytes,
 };
 use ombx_results::{

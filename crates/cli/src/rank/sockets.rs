@@ -14,10 +14,11 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
+use ombx_core::team::Team;
+use ombx_host::environment::place_of_thread;
+use ombx_host::{environment::hostname, since::Since};
+use ombx_record::{
     error::{Error, Kind, Result},
-    system::{clock::Since, environment::hostname},
-    team::{Place, Team},
     unit::Rank,
 };
 use ombx_sockets::{
@@ -95,7 +96,7 @@ fn measure_on(team: &SocketTeam, state: &mut RankState<'_>, work: &Work) {
 
 /// Binds this rank to a core if this host has one for each of its ranks. Returns its share of the cores, of which that one is the first.
 fn bind((rank, ranks): (u32, u32)) -> Cpus {
-    let (cores, all) = (cores(), Place::here().cpu_numbers());
+    let (cores, all) = (cores(), place_of_thread().cpu_numbers());
     if cores.len() < ranks as usize {
         return Cpus::default();
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use clap::Command;
-use ombx_core::error::{Error, Result};
+use ombx_record::error::{Error, Result};
 use toml::de::{DeTable, DeValue};
 
 use crate::{

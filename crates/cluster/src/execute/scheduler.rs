@@ -9,9 +9,10 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
+use ombx_host::since::Since;
+use ombx_record::{
     error::{Error, Result},
-    system::{clock::Since, file::read_found_text},
+    regular_file::read_found_text,
 };
 
 use crate::{

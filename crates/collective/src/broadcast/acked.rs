@@ -7,12 +7,13 @@
 
 use std::marker::PhantomData;
 
+use ombx_core::result::ClockProperties;
 use ombx_core::{
     benchmark::{
-        self, Case, Context, Figure, Heading, Metric, Named, Parameter, Role,
-        payload::{Check, Fill},
+        self, Case, Context, Figure, Heading, Metric, Named, Parameter, Role, payload::Fill,
         reduction::message_type,
     },
+    clock::Clock,
     error::Result,
     measure::{
         collect::RoundSamples,
@@ -22,9 +23,8 @@ use ombx_core::{
         timed_loop::{Turns, answered_in_turn, in_turn},
     },
     pacing::mesh::Mesh,
-    result::{MarkCode, Measurement, RoundTrips},
+    result::{Check, MarkCode, Measurement, RoundTrips},
     stats::Summary,
-    system::clock::{Clock, Facts},
     trust,
     unit::Rank,
 };
@@ -314,7 +314,7 @@ pub(super) struct Slowest {
 
 impl Slowest {
     /// Divides a row that has no figures of the method yet.
-    pub(super) fn new(row: Measurement, least: u64, clock: Facts) -> Slowest {
+    pub(super) fn new(row: Measurement, least: u64, clock: ClockProperties) -> Slowest {
         let middle = row.samples.first().map_or(0, |samples| samples.elapsed_ns.len() / 2);
         let first = part(&row, |samples| &samples[..middle], least, clock);
         let chosen_by_ns = first.summary.map_or(f64::INFINITY, |summary| summary.median);
@@ -322,7 +322,7 @@ impl Slowest {
     }
 
     /// Takes the row of another acker, which replaces the slowest one if its first half is slower.
-    pub(super) fn compare(&mut self, row: Measurement, least: u64, clock: Facts) {
+    pub(super) fn compare(&mut self, row: Measurement, least: u64, clock: ClockProperties) {
         let other = Slowest::new(row, least, clock);
         if other.chosen_by_ns > self.chosen_by_ns {
             *self = other;
@@ -331,7 +331,7 @@ impl Slowest {
 }
 
 /// Returns a row with a part of the samples and what follows from them.
-fn part(row: &Measurement, of: impl Fn(&[u64]) -> &[u64], least: u64, clock: Facts) -> Measurement {
+fn part(row: &Measurement, of: impl Fn(&[u64]) -> &[u64], least: u64, clock: ClockProperties) -> Measurement {
     let mut part = row.clone();
     for samples in &mut part.samples {
         samples.elapsed_ns = of(&samples.elapsed_ns).to_vec();
@@ -361,7 +361,7 @@ mod slowest_tests {
 
     use super::*;
 
-    const CLOCK: Facts = Facts { source: "manual", resolution_ns: 1, overhead_ns: 9 };
+    const CLOCK: ClockProperties = ClockProperties { source: "manual", resolution_ns: 1, overhead_ns: 9 };
 
     /// Returns the row of an acker with 60 samples around 100 us, and without acknowledgement to subtract.
     fn noisy(acker: u64, seed: u64, slower: f64) -> Measurement {

@@ -5,7 +5,7 @@ use std::{iter::successors, marker::PhantomData};
 use ombx_core::{
     benchmark::{
         BusTraffic, Case, Context, Kernel, Method, Metric, Root, Work, memory,
-        payload::{Check, Fill, Slots},
+        payload::{Fill, Slots},
         reduction::message_type,
     },
     error::Result,
@@ -16,6 +16,7 @@ use ombx_core::{
         session::Session,
     },
     pacing::{mesh::Mesh, one_way::one_way_ns},
+    result::Check,
     unit::Rank,
 };
 use ombx_mpi::collective::DataFlow;

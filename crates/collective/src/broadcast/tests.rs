@@ -1,18 +1,17 @@
 //! Ways to time a broadcast, on simulated links of known cost.
 
+use ombx_core::{
+    benchmark::{Aggregation, Benchmark, Figure, Kernel, Layout, Method, Metric, ParameterValue, Root},
+    measure::plan::{Effort, Plan},
+    result::{Check, MarkCode, Measurement, Outcome},
+    unit::{Rank, parse_sizes},
+};
+use ombx_testkit::{SimMesh, measure};
+
 use crate::broadcast::{
     acked::{AckCorrection, run_acked, run_last_ack},
     kernel::{BackToBack, Binomial, Broadcast, Linear, SingleBroadcast, Tree, run_back_to_back},
 };
-use ombx_core::{
-    benchmark::{
-        Aggregation, Benchmark, Figure, Kernel, Layout, Method, Metric, ParameterValue, Root, payload::Check,
-    },
-    measure::plan::{Effort, Plan},
-    result::{MarkCode, Measurement, Outcome},
-    unit::{Rank, parse_sizes},
-};
-use ombx_testkit::{SimMesh, measure};
 
 /// Time of a message on its link.
 const LATENCY: u64 = 5000;

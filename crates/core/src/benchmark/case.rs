@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::{
-    benchmark::{CaseValues, Depth, Groups, Named, Parameter, ParameterValue},
-    unit::Bytes,
-};
+use ombx_record::unit::Bytes;
+
+use crate::benchmark::{CaseValues, Depth, Groups, Named, Parameter, ParameterValue};
 
 /// One row to be measured.
 #[derive(Debug, Clone, PartialEq, Eq)]

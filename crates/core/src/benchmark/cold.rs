@@ -1,14 +1,18 @@
 //! Kernels that use other copies of their buffers in each iteration, so that no cache holds the data.
 
+use ombx_host::machine;
+use ombx_record::{
+    error::Result,
+    result::{BusTraffic, Check, ConnectionCounters, Figure, Figures, Metric, Work},
+};
+
 use crate::{
     benchmark::{
-        BusTraffic, Case, ConnectionCounters, Context, Figure, Figures, Kernel, Method, Metric, Work,
+        Case, Context, Kernel, Method,
         memory::{CACHE_SIZE, Cache, Copies},
-        payload::{Check, Fill},
+        payload::Fill,
     },
-    error::Result,
     measure::{engine, session::Session},
-    system::machine,
 };
 
 /// The order in which iterations use copies, and the copy of the next iteration.

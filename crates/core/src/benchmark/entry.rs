@@ -2,16 +2,19 @@
 
 use std::{collections::HashSet, fmt, panic::Location, ptr};
 
+use ombx_record::{
+    error::{Error, Result},
+    result::Metric,
+    unit::parse_sizes,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{
     benchmark::{
-        Case, Depth, Initialization, Layout, MEMORY_LIMIT, Method, Metric, PairCount, Parameter,
-        ParameterList, ParameterValue, RankMatrix, Threading, Threads, parameter::registered_name,
+        Case, Depth, Initialization, Layout, MEMORY_LIMIT, Method, PairCount, Parameter, ParameterList,
+        ParameterValue, RankMatrix, Threading, Threads, parameter::registered_name,
     },
-    error::{Error, Result},
     measure::{plan::Plan, session::Session},
-    unit::parse_sizes,
 };
 
 /// Letters in formulas.

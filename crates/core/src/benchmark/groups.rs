@@ -1,11 +1,14 @@
 //! Groups of ranks that run the same collective operation at the same time.
 
-use crate::{
-    benchmark::{Heading, Named, Parameter, ParameterValue, Reader, Value, if_chosen},
+use ombx_record::{
     codec::mixed,
     error::{Error, Result},
-    team::Team,
     unit::{Rank, digits, parse_numbers},
+};
+
+use crate::{
+    benchmark::{Heading, Named, Parameter, ParameterValue, Reader, Value, if_chosen},
+    team::Team,
 };
 
 /// Number of groups of consecutive ranks. All groups have the same number of ranks.
@@ -260,7 +263,7 @@ mod tests {
         assert!(Groups::ONE.divide(1).is_ok());
         for (count, ranks) in [(2, 2), (2, 3), (2, 5), (3, 3), (3, 4), (4, 6), (u32::MAX, 4)] {
             let error = groups(count).divide(ranks).unwrap_err();
-            assert_eq!(error.kind(), crate::error::Kind::Unsupported);
+            assert_eq!(error.kind(), ombx_record::error::Kind::Unsupported);
             assert!(error.to_string().contains(&format!("has {ranks}")), "{error}");
         }
         assert!(groups(3).divide(4).unwrap_err().to_string().contains("6 ranks or a larger multiple of 3"));

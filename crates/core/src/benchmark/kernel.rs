@@ -3,17 +3,20 @@
 
 use std::{any::Any, cell::Cell, collections::BTreeMap, hint::black_box, time::Duration};
 
+use ombx_host::{environment::hostname, limits::FreeMemory, since::Since};
+use ombx_record::result::BusTraffic;
+use ombx_record::result::Metric;
+use ombx_record::result::Work;
+use ombx_record::{
+    error::{Error, Result},
+    result::{Check, ConnectionCounters, Figures},
+    unit::{Rank, parse_memory},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    benchmark::{
-        Case, CaseValues, ConnectionCounters, Distance, Figures, Heading, Parameter, ParameterValue, Reader,
-        payload::{Check, Fill},
-    },
-    error::{Error, Result},
-    system::{clock::Since, environment::hostname, limits::FreeMemory},
+    benchmark::{Case, CaseValues, Distance, Heading, Parameter, ParameterValue, Reader, payload::Fill},
     team::Team,
-    unit::{Rank, parse_memory},
 };
 
 /// Work of a benchmark on one rank.
@@ -40,7 +43,7 @@ pub trait Kernel: Sized + 'static {
     /// Opens the kernel for a case. Collective, untimed.
     ///
     /// # Errors
-    /// [`Error::unsupported`](crate::error::Error::unsupported) on any rank skips the case on all ranks.
+    /// [`Error::unsupported`](ombx_record::error::Error::unsupported) on any rank skips the case on all ranks.
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self>;
     /// Writes a pattern into send buffers and poisons receive buffers. Untimed.
     fn fill(&mut self, _fill: Fill) -> Result<()> {
@@ -267,54 +270,6 @@ fn check_hosts(needs: Vec<Need>) -> Result<()> {
             )))
         }
     }
-}
-
-crate::named! {
-    /// Figure of a benchmark that is shown first.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-    #[serde(rename_all = "lowercase")]
-    pub enum Metric {
-        /// Time of one leg in microseconds.
-        Latency = "latency",
-        /// Bytes per time in MB/s (10^6 bytes), and messages per second.
-        Bandwidth = "bandwidth",
-    }
-}
-
-impl Metric {
-    /// Returns the unit of the headline.
-    pub const fn unit(self) -> &'static str {
-        match self {
-            Metric::Latency => "us",
-            Metric::Bandwidth => "MB/s",
-        }
-    }
-}
-
-/// Amount of work of one iteration. The engine derives all figures from it; kernels never divide a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Work {
-    /// Payload bytes of all operations, in both directions and over all pairs.
-    pub bytes: u64,
-    /// Operations (messages).
-    pub ops: u64,
-    /// Equal legs that follow one another: 2 in a ping-pong.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    pub legs: u64,
-}
-
-/// Bytes that define the algorithm and the bus bandwidth of a collective operation, as nccl-tests does (doc/PERFORMANCE.md).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BusTraffic {
-    /// Bytes of the largest buffer of a rank. Divided by the time, they are the algorithm bandwidth.
-    pub bytes: u64,
-    /// Part of these bytes that must pass the busiest link of a rank. Multiplied by it, the algorithm bandwidth becomes the bus
-    /// bandwidth, which can be compared with the bandwidth of a link whatever the number of ranks.
-    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
-    pub factor: f64,
 }
 
 /// Role of a rank in a case.

@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    benchmark::{Heading, Parameter, ParameterValue, Role},
+use ombx_record::result::Aggregation;
+use ombx_record::{
     error::{Error, Result},
     unit::{Rank, digits},
 };
+
+use crate::benchmark::{Heading, Parameter, ParameterValue, Role};
 
 /// Ranks and roles of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,23 +37,6 @@ pub enum Pairs {
     One,
     /// As many as the ranks allow.
     Most,
-}
-
-crate::named! {
-    /// Rule that combines the times of timed ranks to one time per sample.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-    #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-    #[serde(rename_all = "lowercase")]
-    pub enum Aggregation {
-        /// Time of rank 0.
-        Origin = "origin",
-        /// Time of the slowest pair; of several pairs, of fans, and where one rank other than rank 0 is timed.
-        Pairs = "pairs",
-        /// Time of the slowest rank.
-        Slowest = "slowest",
-        /// Time from the first rank's start to the last rank's end, on a global clock.
-        Global = "global",
-    }
 }
 
 crate::parameter! {

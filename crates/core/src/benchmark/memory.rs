@@ -1,10 +1,11 @@
 //! Memory of the buffers of messages: that of the host, or that of an accelerator.
 
-use crate::{
-    benchmark::{Case, Context, Heading, Layout, Named, Parameter, ParameterValue, Role},
+use ombx_record::{
     error::{Error, Result},
     unit::digits,
 };
+
+use crate::benchmark::{Case, Context, Heading, Layout, Named, Parameter, ParameterValue, Role};
 
 pub use crate::benchmark::payload::{CACHE_SIZE, Cache, Copies};
 

@@ -2,15 +2,18 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use ombx_record::{
+    error::{Error, Result},
+    unit::digits,
+};
+
 use super::{Case, CaseValues, Named, Parameter};
 use crate::{
     benchmark::{
         ParameterValue,
         groups::{code, pairs},
     },
-    error::{Error, Result},
     measure::plan::Plan,
-    unit::digits,
 };
 
 crate::parameter! {

@@ -12,13 +12,13 @@ use std::{
     sync::{Arc, LazyLock, OnceLock},
 };
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
-use crate::{
-    benchmark::Benchmark,
+use ombx_record::{
     error::{Error, Result},
     unit::Bytes,
 };
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::benchmark::Benchmark;
 
 /// A value of a parameter, which plans and cases share: its text in rows, and what was read from it.
 #[derive(Clone)]
@@ -367,26 +367,6 @@ fn read_list<T: ParameterValue>(text: &str) -> Result<Vec<Value>> {
 
 fn read_one<T: ParameterValue>(text: &str) -> Result<Vec<Value>> {
     T::parse(text).map(|value| vec![Value::new(value)])
-}
-
-/// Declares an enum whose values have names, and a function that returns the name.
-#[macro_export]
-macro_rules! named {
-    (
-        $( #[$of_type:meta] )*
-        $vis:vis enum $Name:ident { $( $( #[$of_value:meta] )* $Value:ident = $name:literal, )+ }
-    ) => {
-        $( #[$of_type] )*
-        $vis enum $Name { $( $( #[$of_value] )* $Value, )+ }
-
-        impl $Name {
-            /// Returns the name.
-            #[allow(dead_code, reason = "not every enum prints its values")]
-            $vis const fn name(self) -> &'static str {
-                match self { $( $Name::$Value => $name, )+ }
-            }
-        }
-    };
 }
 
 /// Declares an enum whose values are those of a parameter.

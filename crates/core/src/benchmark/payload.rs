@@ -4,14 +4,15 @@ mod accumulated;
 mod blocks;
 mod reduced;
 
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    benchmark::{Context, ElementType, Heading, Parameter, Reader},
+use ombx_host::machine;
+use ombx_record::result::Check;
+use ombx_record::result::Mismatch;
+use ombx_record::{
     error::Result,
-    system::machine,
     unit::{Rank, parse_memory},
 };
+
+use crate::benchmark::{Context, ElementType, Heading, Parameter, Reader};
 
 pub use self::{
     accumulated::{Accumulation, Words},
@@ -33,39 +34,6 @@ pub struct Fill {
     pub iterations: u64,
 }
 
-/// Result of a verification.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "check", content = "mismatch", rename_all = "lowercase")]
-pub enum Check {
-    /// Every byte is right.
-    Passed,
-    /// A byte is wrong.
-    Failed(Mismatch),
-    /// The kernel has no payload that can be checked.
-    Unsupported,
-    /// The user disabled verification.
-    Off,
-}
-
-impl Check {
-    /// Returns the name in results.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Check::Passed => "passed",
-            Check::Failed(_) => "failed",
-            Check::Unsupported => "unsupported",
-            Check::Off => "off",
-        }
-    }
-
-    /// Returns the first failure of two checks.
-    #[must_use]
-    pub fn and(self, other: Check) -> Check {
-        if self == Check::Passed { other } else { self }
-    }
-}
-
 /// A message of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MessageId {
@@ -75,32 +43,9 @@ pub struct MessageId {
     pub slot: u64,
 }
 
-/// First wrong byte of a buffer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Mismatch {
-    /// Rank on which the data arrived.
-    pub rank: Rank,
-    /// Number of the message in the buffer, from 0.
-    pub slot: u64,
-    /// Position in the message, from 0.
-    pub byte: u64,
-    /// Value of the byte that was expected.
-    pub expected: u8,
-    /// Value of the byte that arrived.
-    pub actual: u8,
-}
-
 impl MessageId {
     fn mismatch(self, byte: u64, expected: u8, actual: u8) -> Mismatch {
         Mismatch { rank: self.rank, slot: self.slot, byte, expected, actual }
-    }
-}
-
-impl std::fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Mismatch { rank, slot, byte, expected, actual } = self;
-        write!(f, "rank {rank}, message {slot}, byte {byte}: expected {expected:#04x}, found {actual:#04x}")
     }
 }
 
@@ -421,8 +366,9 @@ fn largest_cache(cx: &Context<'_>) -> Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn fill(round: u64, bytes: u64) -> Fill {
         Fill { round, bytes, iterations: 0 }

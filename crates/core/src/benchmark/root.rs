@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use crate::{
-    benchmark::{Heading, Named, Parameter, ParameterValue, if_chosen},
+use ombx_record::{
     error::{Error, Result},
     unit::{Rank, digits},
 };
+
+use crate::benchmark::{Heading, Named, Parameter, ParameterValue, if_chosen};
 
 /// Choice of the root rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! Threads per rank of multi-threaded benchmarks.
 
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    benchmark::{Heading, Named, Parameter, ParameterValue, Role, if_chosen},
+use ombx_record::{
     error::{Error, Result},
     unit::digits,
 };
+use serde::{Deserialize, Serialize};
+
+use crate::benchmark::{Heading, Named, Parameter, ParameterValue, Role, if_chosen};
 
 // Levels of MPI 4.1, 11.2.1, in increasing order.
 crate::parameter! {

@@ -1,11 +1,10 @@
 //! A session that runs in the background: it repeats its first case as load until other ranks of the job are measured.
 
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    benchmark::payload::Check,
+use ombx_record::{
     error::{Error, Result},
+    result::Check,
 };
+use serde::{Deserialize, Serialize};
 
 /// The job around a session that repeats its first case as load.
 pub(crate) trait Background {

@@ -2,20 +2,18 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    benchmark::{
-        Aggregation, ConnectionCounters, Metric,
-        payload::{Check, Mismatch},
-    },
+use ombx_record::result::Interval;
+use ombx_record::{
     codec::{self, checksum},
     error::{Error, Result},
-    result::{Measurement, RoundTrips, Samples},
-    system::clock::{Clock, Facts},
-    team::Team,
+    result::{
+        Aggregation, Check, ClockProperties, ConnectionCounters, Measurement, Mismatch, RoundTrips, Samples,
+    },
     unit::Rank,
 };
+use serde::{Deserialize, Serialize};
+
+use crate::{clock::Clock, team::Team};
 
 /// Samples of one thread of one rank in one round.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -212,23 +210,6 @@ pub(crate) fn first_mismatch(team: &dyn Team, mine: Check) -> Result<Check> {
     })
 }
 
-/// Figure of one interval of a row that is still measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
-    /// Name of the benchmark.
-    pub bench: String,
-    /// Message size, if the row has one.
-    pub bytes: Option<u64>,
-    /// Time of sampling of the row before the interval, and at its end. Time between rounds does not count.
-    pub time: [Duration; 2],
-    /// What the figure is.
-    pub metric: Metric,
-    /// Median of the interval: microseconds, or MB/s. `None` if it has no valid one.
-    pub median: Option<f64>,
-    /// Counters of the connections on which rank 0 sends: retransmits of the interval, and the congestion windows at its end.
-    pub connections: Option<ConnectionCounters>,
-}
-
 /// The interval of a row that is being filled. Only rank 0 has samples.
 pub(crate) struct Intervals {
     length: Duration,
@@ -267,7 +248,7 @@ impl Intervals {
         &mut self,
         batch: u64,
         legs: u64,
-        clock: Facts,
+        clock: ClockProperties,
         round: Vec<((u32, u32), RoundSamples)>,
         spent: Duration,
     ) -> Option<Interval> {
@@ -281,13 +262,13 @@ impl Intervals {
     }
 
     /// Returns the figure of the interval that the end of the row cuts short, if it is the greater part of one.
-    pub(crate) fn last(&mut self, legs: u64, clock: Facts, spent: Duration) -> Option<Interval> {
+    pub(crate) fn last(&mut self, legs: u64, clock: ClockProperties, spent: Duration) -> Option<Interval> {
         let is_long = spent.saturating_sub(self.from) > self.length / 2;
         is_long.then(|| self.interval(legs, clock, spent))
     }
 
     /// Returns the figure of the samples since the last interval.
-    fn interval(&mut self, legs: u64, clock: Facts, spent: Duration) -> Interval {
+    fn interval(&mut self, legs: u64, clock: ClockProperties, spent: Duration) -> Interval {
         self.row.summary = Measurement::summarise(&std::mem::take(&mut self.samples), legs, clock);
         let time = [std::mem::replace(&mut self.from, spent), spent];
         Interval {

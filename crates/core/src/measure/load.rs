@@ -2,23 +2,23 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use crate::{
-    benchmark::{
-        Assignment, Benchmark, Choice, Figure, Layout, MEMORY_LIMIT, Pairs, Registry, interval_names,
-        payload::Check,
-    },
+use ombx_record::{
     error::{Error, Kind, Result},
+    order::sort_by_number,
+    result::{Check, Figure, Growth, Mark, MarkCode, Measurement, Outcome, Place, interval_names},
+    stats::Summary,
+    unit::Rank,
+};
+
+use crate::{
+    benchmark::{Assignment, Benchmark, Choice, Layout, MEMORY_LIMIT, Pairs, Registry},
     measure::{
         background::{Background, Repeated},
         collect::first_mismatch,
         plan::{Congestor, Plan, Under, load_names},
         session::{Ranks, Session, Sink, passed_on, skipped},
     },
-    order::sort_by_number,
-    result::{Growth, Mark, MarkCode, Measurement, Outcome},
-    stats::Summary,
-    team::{EnteredBarrier, Place, Team},
-    unit::Rank,
+    team::{EnteredBarrier, Team},
 };
 
 /// Figure of a row under load: bytes that all congestors together sent, by the time of their rounds.
@@ -444,8 +444,9 @@ mod division_tests {
 
 #[cfg(test)]
 mod impact_tests {
+    use ombx_record::{result::Metric, stats::Percentile};
+
     use super::*;
-    use crate::{benchmark::Metric, stats::Percentile};
 
     fn row(under: &str, ns: u64, p99: f64) -> Measurement {
         let summary = Summary::of_batches(&[ns as f64; 40]).map(|summary| Summary {

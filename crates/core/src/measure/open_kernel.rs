@@ -1,17 +1,18 @@
 //! An open kernel: its steps outside the timed loops, and its rounds of samples. The type of the kernel is forgotten.
 
-use crate::{
-    benchmark::{
-        Aggregation, Case, ConnectionCounters, Context, Figures, Kernel,
-        payload::{Check, Fill},
-    },
+use ombx_record::{
     error::{Error, Result},
+    result::{Aggregation, Check, ConnectionCounters, Figures},
+};
+
+use crate::{
+    benchmark::{Case, Context, Kernel, payload::Fill},
+    clock::Clock,
     measure::{
         collect::RoundSamples,
         timed_loop::{Iteration, answered, paced, timed},
     },
     pacing::start::Start,
-    system::clock::Clock,
 };
 
 /// Opens a kernel for a case.

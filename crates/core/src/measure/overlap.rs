@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
+use ombx_record::{
+    error::Result,
+    result::{ALONE, Aggregation, Check, ClockProperties, Figure, Figures, OVERLAPPING, interval_names},
+    stats::Summary,
+};
+
 use crate::{
     benchmark::{
-        ALONE, Aggregation, Busy, Case, Context, Figure, Figures, Kernel, Method, OVERLAPPING,
+        Busy, Case, Context, Kernel, Method,
         cold::{Cold, Movable},
-        interval_names,
-        payload::{Check, Fill},
+        payload::Fill,
     },
-    error::Result,
+    clock::Clock,
     measure::{
         collect::RoundSamples,
         open_kernel::{OpenKernel, OpenLoops, Steps},
@@ -18,8 +23,6 @@ use crate::{
         timed_loop::Iteration,
     },
     pacing::{mesh::Mesh, paced_kernel::PacedKernels, sample_pacer::SamplePacer, start::Pacing},
-    stats::Summary,
-    system::clock::{Clock, Facts},
     team::Team,
 };
 
@@ -164,7 +167,7 @@ fn run_phases<M: Mesh>(
 /// All phases use the same buffers, so that only the computation distinguishes them.
 struct Phases<'a, M> {
     team: &'a dyn Team,
-    facts: Facts,
+    facts: ClockProperties,
     legs: u64,
     operation: Box<dyn PhaseLoops<M>>,
     tests: u32,
@@ -473,7 +476,7 @@ impl<M: Mesh> OpenKernel for Phases<'_, M> {
 }
 
 /// Returns the overlap and the ends of its interval, or the reason why the samples do not resolve it.
-fn overlap(pure: &Summary, compute: &Summary, overall: &Summary, clock: Facts) -> Figures {
+fn overlap(pure: &Summary, compute: &Summary, overall: &Summary, clock: ClockProperties) -> Figures {
     match overlap_percent(pure, compute, overall, clock) {
         Err(why) => Figures::from([("overlap_percent".into(), Figure::Unresolved(why))]),
         Ok(Overlap { percent, half_width }) => {
@@ -505,7 +508,7 @@ pub fn overlap_percent(
     pure: &Summary,
     compute: &Summary,
     overall: &Summary,
-    clock: Facts,
+    clock: ClockProperties,
 ) -> std::result::Result<Overlap, String> {
     if pure.median <= clock.resolution_ns as f64 {
         return Err(format!(

@@ -7,14 +7,16 @@ use std::{
     time::Duration,
 };
 
+use ombx_host::performance::{self, OpenMeter};
+use ombx_record::{
+    error::{Error, Result},
+    unit::Bytes,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     benchmark::{Chosen, Depth, PairCount, Parameter, ParameterValue},
-    error::{Error, Result},
     random::Shuffle,
-    system::performance::{self, OpenMeter},
-    unit::Bytes,
 };
 
 /// Which rows are measured, and when a row has enough samples.
@@ -76,7 +78,7 @@ impl Plan {
     }
 }
 
-crate::named! {
+ombx_record::named! {
     /// How many iterations are verified, each with a fresh pattern and outside the timed region.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
     pub enum Verify {

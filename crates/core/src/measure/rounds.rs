@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use crate::{
-    benchmark::{
-        Aggregation, ConnectionCounters, Role,
-        payload::{Check, Fill},
-    },
+use ombx_host::performance::{self, Counted, Meter};
+use ombx_record::{
     error::Result,
+    result::{Aggregation, Check, ConnectionCounters, Measurement, Samples},
+    stats::Summary,
+    unit::Rank,
+};
+
+use crate::{
+    benchmark::{Role, payload::Fill},
     measure::{
         background::{Background, Repeated},
         collect::{Intervals, RoundSamples, collect, compare_starts, extend, first_mismatch},
@@ -16,10 +20,6 @@ use crate::{
         session::Session,
         stop::{self, Ending, WarmUpGoal},
     },
-    result::{Measurement, Samples},
-    stats::Summary,
-    system::performance::{self, Counted, Meter},
-    unit::Rank,
 };
 
 /// Maximum number of samples that a row keeps, over all ranks.
@@ -492,3 +492,6 @@ impl OpenCase<'_, '_> {
         Ok((round, spent_ns))
     }
 }
+
+#[cfg(test)]
+mod tests;

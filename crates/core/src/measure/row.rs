@@ -2,30 +2,31 @@
 
 use std::collections::BTreeMap;
 
-use crate::{
-    benchmark::{
-        Aggregation, BusTraffic, Case, Context, Figure, Figures, Kernel, Metric, Root, Work,
-        payload::{Check, Fill},
-    },
+use ombx_host::{
+    environment::Counters,
+    performance::{self, Counted},
+};
+use ombx_record::{
     error::{Kind, Result},
+    result::{
+        Aggregation, BusTraffic, Check, Figure, Figures, Growth, Measurement, Metric, Outcome, Phases, Work,
+    },
+    unit::Rank,
+};
+
+use crate::{
+    benchmark::{Case, Context, Kernel, Root, payload::Fill},
+    clock::{Clock, Reading},
     measure::{
         background::Background,
         collect::Intervals,
-        engine::Phases,
         open_kernel::OpenKernel,
         rounds::{OpenCase, Sampling},
         session::Session,
     },
     pacing::windows::RESIDUAL_RANGE,
-    result::{Growth, Measurement, Outcome},
-    system::{
-        clock::{Clock, Reading},
-        environment::Counters,
-        performance::{self, Counted},
-    },
     team::Team,
     trust,
-    unit::Rank,
 };
 
 /// What the rows of a kernel type have in common, as values.

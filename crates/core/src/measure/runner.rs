@@ -2,22 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ombx_host::{device_counters::DeviceCounters, environment, machine};
+use ombx_record::{
+    error::{Error, Result},
+    fact::{self, Fact, HostFacts, SentFacts},
+    result::{Growth, Level, Mark, MarkCode, Measurement, Place, Run, Tally},
+    unit::Rank,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     benchmark::{Choice, Threading},
-    error::{Error, Result},
-    fact::{self, Fact, HostFacts, SentFacts},
+    clock::Clock,
     measure::{
         load,
         plan::{Effort, Launch, Plan, RowName},
         session::{Ranks, Sink, passed_on, selected},
     },
-    result::{Growth, Level, Mark, MarkCode, Measurement, Run, Tally},
-    system::{clock::Clock, device_counters::DeviceCounters, environment, machine},
-    team::{Place, Placement, Team},
+    team::{Placement, Team},
     trust,
-    unit::Rank,
 };
 
 /// Option of a run that measures the rest of another one, whose ranks have ended early: the name of the first run of the launch.

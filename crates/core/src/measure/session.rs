@@ -2,23 +2,25 @@
 
 use std::collections::BTreeMap;
 
+use ombx_record::{
+    error::{Error, Kind, Result},
+    result::{Growth, Interval, Mark, Measurement, Outcome, Place, Run, Tally},
+    unit::{Bytes, Rank},
+};
+
 use crate::{
     benchmark::{
         Assignment, Benchmark, Case, CaseValues, Choice, Depth, ElementType, Layout, Parameter,
         ParameterValue, Preset, Role, Streams, Threading, Value, memory,
     },
-    error::{Error, Kind, Result},
+    clock::Clock,
     measure::{
         background::Background,
-        collect::Interval,
         open_kernel::OpenKernel,
         plan::{Plan, RowName},
     },
-    result::{Growth, Mark, Measurement, Outcome, Run, Tally},
-    system::clock::Clock,
-    team::{Place, Team},
+    team::Team,
     trust,
-    unit::{Bytes, Rank},
 };
 
 /// A benchmark on its ranks, under a plan.
@@ -295,9 +297,9 @@ pub fn streams(choice: Choice, plan: &Plan) -> bool {
 pub fn sizes_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<Bytes>> {
     let own = bench.messages.sized_by.and_then(|parameter| plan.chosen.text(parameter));
     match (own, &plan.sizes) {
-        (Some(text), _) => crate::unit::parse_sizes(text),
+        (Some(text), _) => ombx_record::unit::parse_sizes(text),
         (None, Some(sizes)) if bench.messages.sized => Ok(sizes.clone()),
-        (None, _) => crate::unit::parse_sizes(bench.messages.sizes),
+        (None, _) => ombx_record::unit::parse_sizes(bench.messages.sizes),
     }
 }
 
@@ -349,7 +351,7 @@ macro_rules! passed_on {
             self.sink.alive();
         }
 
-        fn interval(&self, interval: &$crate::measure::collect::Interval) {
+        fn interval(&self, interval: &$crate::result::Interval) {
             self.sink.interval(interval);
         }
 

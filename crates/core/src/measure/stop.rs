@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{
-    measure::plan::{Effort, Launch},
-    stats::Summary,
-    system::clock::Facts,
-};
+use ombx_record::{result::ClockProperties, stats::Summary};
+
+use crate::measure::plan::{Effort, Launch};
 
 /// Minimum samples of a row, unless its time is used up earlier.
 pub const LEAST_SAMPLES: u64 = 30;
@@ -73,7 +71,7 @@ pub enum Ending {
 
 /// Returns the iterations per sample for which a clock reading costs at most 1 % of the sample, and a step of the clock is at most
 /// 0.2 % of it.
-pub fn batch_for(iteration_ns: f64, clock: Facts) -> u64 {
+pub fn batch_for(iteration_ns: f64, clock: ClockProperties) -> u64 {
     let least = (clock.overhead_ns as f64 / STAMP_PART).max(clock.resolution_ns as f64 / STEP_PART);
     (least / iteration_ns.max(0.01)).ceil().max(1.0) as u64
 }
@@ -234,15 +232,16 @@ pub fn more_checks(checked: u64, wanted: u64, spent: Duration, sampled: Duration
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
     fn a_stamp_costs_at_most_one_percent_of_a_batch() {
         let of = |iteration, overhead_ns, resolution_ns| {
-            batch_for(iteration, Facts { source: "manual", resolution_ns, overhead_ns })
+            batch_for(iteration, ClockProperties { source: "manual", resolution_ns, overhead_ns })
         };
         assert_eq!((of(100.0, 9, 1), of(100.0, 9, 40)), (9, 200));
         assert_eq!((of(1e6, 9, 1), of(1e6, 9, 40)), (1, 1));

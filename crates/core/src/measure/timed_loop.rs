@@ -2,16 +2,16 @@
 //!
 //! Each loop is monomorphised for its kernel. All other code of the engine runs once per round.
 
+use ombx_record::{error::Result, unit::Rank};
+
 use crate::{
     benchmark::Kernel,
-    error::Result,
+    clock::Clock,
     pacing::{mesh::Mesh, start::Start},
-    system::clock::Clock,
     two_sided::{
         received::Arrival,
         scheduled_link::{DatagramLink, RequestLink},
     },
-    unit::Rank,
 };
 
 /// Times batches: `stamps[i+1] - stamps[i]` is the time of `batch` iterations in raw ticks.

@@ -6,14 +6,16 @@ use std::{
     thread::{Builder, JoinHandle},
 };
 
-use crate::{
-    benchmark::{
-        Case, Context, Role, Threads,
-        payload::{Check, Fill},
-    },
+use ombx_host::limits::start_error;
+use ombx_record::{
     error::{Error, Result},
+    result::Check,
+};
+
+use crate::{
+    benchmark::{Case, Context, Role, Threads, payload::Fill},
+    clock::Clock,
     measure::open_kernel::{Loops, OpenKernel, OpenLoops, Steps},
-    system::{clock::Clock, limits::start_error},
 };
 
 type Job<K> = Box<dyn FnOnce(&mut K) + Send>;

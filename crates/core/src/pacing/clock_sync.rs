@@ -6,15 +6,13 @@
 
 use std::time::Duration;
 
-use crate::{
-    benchmark::Context,
+use ombx_record::{
     error::Result,
-    pacing::mesh::Mesh,
     stats::{self, Summary},
-    system::clock::Clock,
-    team::Team,
     unit::Rank,
 };
+
+use crate::{benchmark::Context, clock::Clock, pacing::mesh::Mesh, team::Team};
 
 crate::parameter! {
     /// Clocks of ranks on one host under --pace window

@@ -9,12 +9,13 @@ use std::{
     thread,
 };
 
-use crate::{
-    benchmark::Context,
+use ombx_host::environment;
+use ombx_record::{
     error::{Error, Result},
-    system::{clock::Clock, environment},
     unit::Rank,
 };
+
+use crate::{benchmark::Context, clock::Clock};
 
 /// One rank's endpoint for small messages to and from every other rank of a case. No method allocates after `open`.
 pub trait Mesh: Sized + 'static {

@@ -1,8 +1,9 @@
 //! The one-way time of an empty message over a mesh.
 
+use ombx_record::{error::Result, stats::Summary, unit::Rank};
+
 use crate::{
-    benchmark::Context, error::Result, measure::timed_loop::round_trips, pacing::mesh::Mesh, stats::Summary,
-    system::clock::Clock, team::Team, unit::Rank,
+    benchmark::Context, clock::Clock, measure::timed_loop::round_trips, pacing::mesh::Mesh, team::Team,
 };
 
 /// Round trips per sample.

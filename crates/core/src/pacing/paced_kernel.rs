@@ -2,9 +2,14 @@
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
-use crate::{
-    benchmark::{Aggregation, Benchmark, Case, Context, Figures, Groups, Kernel, Layout, ParameterValue},
+use ombx_record::{
     error::Result,
+    result::{Aggregation, Figures},
+};
+
+use crate::{
+    benchmark::{Benchmark, Case, Context, Groups, Kernel, Layout, ParameterValue},
+    clock::Clock,
     measure::{
         collect::RoundSamples,
         open_kernel::{OpenKernel, OpenLoops, Steps},
@@ -19,7 +24,6 @@ use crate::{
         start::Pacing,
         windows::{SharedClockSync, WindowPacing},
     },
-    system::clock::Clock,
     team::Team,
 };
 

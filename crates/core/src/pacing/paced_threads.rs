@@ -5,15 +5,17 @@
 
 use std::sync::Arc;
 
+use ombx_record::{
+    error::{Error, Result},
+    result::{BusTraffic, Check, ConnectionCounters, Figure, Figures, Work},
+};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::{
     benchmark::{
-        Benchmark, BusTraffic, Case, ConnectionCounters, Context, Figure, Figures, Kernel, MATCHED_THREADS,
-        Method, Role, Threading, Threads, Work,
-        payload::{Check, Fill},
+        Benchmark, Case, Context, Kernel, MATCHED_THREADS, Method, Role, Threading, Threads, payload::Fill,
     },
-    error::{Error, Result},
+    clock::Clock,
     measure::{
         collect::RoundSamples,
         open_kernel::{Loops, OpenKernel, OpenLoops, Steps, open_on_thread},
@@ -26,7 +28,6 @@ use crate::{
         sample_pacer::Starters,
         start::Start,
     },
-    system::clock::Clock,
     team::Team,
 };
 

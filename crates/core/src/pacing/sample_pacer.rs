@@ -1,8 +1,14 @@
 //! Samples of one row that are paced: ranks are synchronised before each.
 
-use crate::{
-    benchmark::{Aggregation, Context, Figures, Role},
+use ombx_record::{
     error::Result,
+    result::{Aggregation, ClockProperties, Figures, Measurement},
+    stats::Summary,
+};
+
+use crate::{
+    benchmark::{Context, Role},
+    clock::Clock,
     measure::{
         collect::{RoundSamples, Starts, collect, extend},
         open_kernel::PacedLoop,
@@ -14,9 +20,6 @@ use crate::{
         start::{Chosen, Pacer, Pacing, Start},
         windows::WindowPacing,
     },
-    result::Measurement,
-    stats::Summary,
-    system::clock::{Clock, Facts},
     team::Team,
 };
 
@@ -110,7 +113,7 @@ impl<'k, M: Mesh> SamplePacer<'k, M> {
         team: &dyn Team,
         batch: u64,
         legs: u64,
-        clock: Facts,
+        clock: ClockProperties,
         samples: RoundSamples,
     ) -> Result<Option<Summary>> {
         let mut all = Vec::new();

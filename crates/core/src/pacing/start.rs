@@ -1,11 +1,11 @@
 //! Ways in which ranks start a sample together: by a barrier, or at an agreed time.
 
+use ombx_record::{error::Result, unit::Rank};
+
 use crate::{
     benchmark::Context,
-    error::Result,
+    clock::Clock,
     pacing::{clock_sync::ClockModel, mesh::Mesh},
-    system::clock::Clock,
-    unit::Rank,
 };
 
 crate::parameter! {

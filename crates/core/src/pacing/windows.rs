@@ -2,10 +2,13 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use crate::{
-    benchmark::{Figure, Figures},
+use ombx_record::{
     error::Result,
     order::sort,
+    result::{Figure, Figures},
+};
+
+use crate::{
     pacing::{
         clock_sync::{ClockSync, Residual},
         mesh::Mesh,

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use crate::{
-    benchmark::{Figures, payload::Check},
-    measure::stop::Ending,
+use ombx_host::device_counters::is_error;
+use ombx_host::device_counters::is_throttling;
+use ombx_host::environment::Counters;
+use ombx_record::{
     order::sort_by_number,
-    result::{Growth, Level, Mark, MarkCode, Samples},
+    result::{Check, Figures, Growth, Level, Mark, MarkCode, Samples},
     stats::{self, Summary},
-    system::environment::Counters,
+};
+
+use crate::{
+    measure::stop::Ending,
     trust::Effect,
     two_sided::request::{BACKLOG, OFFERED, SATURATED_PERCENT},
 };
@@ -223,7 +227,7 @@ fn named<'a>(grown: impl Iterator<Item = &'a Growth>) -> (String, u64) {
 
 /// Marks a row if CPUs were too hot and lowered their frequency in it, or since the row before it.
 pub fn throttled(grown: &[Growth]) -> Option<Mark> {
-    let (named, number) = named(grown.iter().filter(|one| one.is_throttling()));
+    let (named, number) = named(grown.iter().filter(|one| is_throttling(one)));
     (number > 0).then(|| {
         Mark::new(
             MarkCode::Throttled,
@@ -257,7 +261,7 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
             "other programs ran on the ranks' CPUs, which moves the median by at most the part in brackets",
         );
     }
-    let errors = row.grown.iter().filter(|one| one.is_error() && !one.is_throttling());
+    let errors = row.grown.iter().filter(|one| is_error(one) && !is_throttling(one));
     let (errors, number) = named(errors);
     if number > 0 {
         add(

@@ -3,25 +3,29 @@
 //! The active rank sends at scheduled times. The other rank notes when each datagram arrives, and reports the round. A datagram that
 //! is lost, late or doubled is no error; one with wrong data is.
 
+use ombx_record::{
+    error::{Error, Result},
+    result::{Check, Figure, Figures, Metric},
+    unit::Rank,
+};
+
 use crate::{
     benchmark::{
-        Case, Context, Figure, Figures, Method, Metric, Role,
-        payload::{Check, Fill, MessageId, Slots},
+        Case, Context, Method, Role,
+        payload::{Fill, MessageId, Slots},
     },
-    error::{Error, Result},
+    clock::Clock,
     measure::{
         collect::RoundSamples,
         open_kernel::{OpenKernel, Steps},
         session::Session,
         timed_loop::{arrivals, paced_sends},
     },
-    system::clock::Clock,
     two_sided::{
         received::{Arrival, Received},
         request::{Schedule, at_each_rate},
         scheduled_link::DatagramLink,
     },
-    unit::Rank,
 };
 
 /// Formula of the headline.

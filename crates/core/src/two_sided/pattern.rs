@@ -2,17 +2,19 @@
 
 use std::marker::PhantomData;
 
-use crate::{
-    benchmark::{
-        Case, ConnectionCounters, Context, Figures, Kernel, Method, Metric, Role, Work,
-        cold::Movable,
-        derived,
-        memory::{self, Copies},
-        payload::{Check, Fill, Slots},
-        reduction,
-    },
+use ombx_record::{
     error::Result,
+    result::{Check, ConnectionCounters, Figures, Metric, Work},
     unit::Rank,
+};
+
+use crate::benchmark::{
+    Case, Context, Kernel, Method, Role,
+    cold::Movable,
+    derived,
+    memory::{self, Copies},
+    payload::{Fill, Slots},
+    reduction,
 };
 
 /// One endpoint of a link between two ranks that exchange messages of equal size.

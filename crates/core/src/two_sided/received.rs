@@ -1,11 +1,10 @@
 //! What arrives of a round of datagrams.
 
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    benchmark::{Figure, Figures},
+use ombx_record::{
+    result::{Figure, Figures},
     stats::{Summary, proportion_interval},
 };
+use serde::{Deserialize, Serialize};
 
 /// A datagram that arrived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

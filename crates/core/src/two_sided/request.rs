@@ -6,13 +6,19 @@
 
 use std::fmt;
 
+use ombx_record::{
+    error::{Error, Result},
+    result::{Check, Figure, Figures, Metric, Mismatch, Work},
+    stats::{Summary, median},
+    unit::{Bytes, Rank, parse_numbers},
+};
+
 use crate::{
     benchmark::{
-        Case, CaseValues, Context, Figure, Figures, Method, Metric, Named, Parameter, ParameterValue, Reader,
-        Role, Value, Work,
-        payload::{Check, Fill, Mismatch, Slots},
+        Case, CaseValues, Context, Method, Named, Parameter, ParameterValue, Reader, Role, Value,
+        payload::{Fill, Slots},
     },
-    error::{Error, Result},
+    clock::Clock,
     measure::{
         collect::RoundSamples,
         open_kernel::{OpenKernel, Steps},
@@ -20,10 +26,7 @@ use crate::{
         session::Session,
         timed_loop::open_loop,
     },
-    stats::{Summary, median},
-    system::clock::Clock,
     two_sided::scheduled_link::{REPLY_BYTES, RequestLink},
-    unit::{Bytes, Rank, parse_numbers},
 };
 
 /// Formula of the headline.
@@ -541,7 +544,7 @@ mod schedule_tests {
             "9999999999bit/s",
         ] {
             let error = parse_rates(text).unwrap_err();
-            assert_eq!(error.kind(), crate::error::Kind::Usage, "{text}");
+            assert_eq!(error.kind(), ombx_record::error::Kind::Usage, "{text}");
             assert!(error.to_string().contains("messages per second"), "{error}");
         }
         assert_eq!(Rate::PARAMETER.defaults().join(","), "1000,10000,100000");
@@ -559,7 +562,7 @@ mod schedule_tests {
         // 1.9 messages per second, and messages without bits.
         for (bits, bytes) in [(1000, 1400), (100_000_000_000, 64), (1_000_000, 65536), (8000, 0)] {
             let error = Rate::Bits(bits).of_messages(bytes).unwrap_err();
-            assert_eq!(error.kind(), crate::error::Kind::Unsupported, "{error}");
+            assert_eq!(error.kind(), ombx_record::error::Kind::Unsupported, "{error}");
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use ombx_record::{error::Result, result::Figures};
+
 use crate::{
-    benchmark::{Context, Figures, payload::Slots},
-    error::Result,
+    benchmark::{Context, payload::Slots},
     two_sided::received::{Arrival, Received},
 };
 

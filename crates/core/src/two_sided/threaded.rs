@@ -1,12 +1,14 @@
 //! Ping-pong between threads of two ranks. Any thread of the second rank answers.
 
-use crate::{
-    benchmark::{
-        Case, Context, Kernel, Method, Metric, Role, Work, derived,
-        payload::{Check, Fill, Slots},
-    },
+use ombx_record::{
     error::Result,
+    result::{Check, Metric, Work},
     unit::Rank,
+};
+
+use crate::benchmark::{
+    Case, Context, Kernel, Method, Role, derived,
+    payload::{Fill, Slots},
 };
 
 /// One thread's endpoint of a link between two ranks that its threads share.

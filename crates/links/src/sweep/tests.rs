@@ -2,15 +2,16 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use super::*;
 use ombx_core::{
     benchmark::Benchmark,
     measure::plan::Effort,
     two_sided::pattern::{PatternKernel, Semidirectional},
-    unit::parse_sizes,
 };
+use ombx_record::unit::parse_sizes;
 use ombx_results::verdict::{Component, TIMES_AGAIN, TimesBySize, find_slow};
 use ombx_testkit::{Delay, Probe, SimLink, on_uneven_ranks};
+
+use super::*;
 
 static SIM: Benchmark =
     Benchmark::new::<PatternKernel<Semidirectional, SimLink<5000, 2>>>("sim.link", "a link of known cost");

@@ -15,9 +15,9 @@ use ombx_core::{
     },
     error::{Error, Result},
     fact::{Fact, Facts},
-    system::environment::hostname,
     team::Team,
 };
+use ombx_host::environment::hostname;
 
 use super::library;
 

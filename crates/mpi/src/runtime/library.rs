@@ -16,8 +16,8 @@ use ombx_core::{
     benchmark::{Initialization, ParameterValue, Threading, memory::Api, payload::Blocks},
     error::{Error, Result},
     fact::{Fact, Facts},
-    system::clock::Since,
 };
+use ombx_host::since::Since;
 
 use crate::{
     Comm, MpiTeam,

@@ -1,6 +1,6 @@
 //! Medians by message size or by offered rate, with their intervals, and the lines of the model through them.
 
-use ombx_core::result::Headline;
+use ombx_record::result::Headline;
 use ombx_results::{
     model::{self, Fit, Segment, Switch},
     plot::extent,

@@ -1,6 +1,6 @@
 //! Distributions of samples: cumulative, as histograms, and as a density at each message size.
 
-use ombx_core::{stats::quantile, unit::Bytes};
+use ombx_record::{stats::quantile, unit::Bytes};
 use ombx_results::plot::{LinearAxis, ValueAxis, counts};
 
 use crate::{

@@ -4,12 +4,11 @@
 mod files;
 mod places;
 
-use ombx_core::{
-    benchmark::{Metric, Work},
-    result::{Measurement, Run, Samples},
+use ombx_plot::{Drawing, Input, Kind, Options, PlotError, draw};
+use ombx_record::{
+    result::{Measurement, Metric, Run, Samples, Work},
     stats::Summary,
 };
-use ombx_plot::{Drawing, Input, Kind, Options, PlotError, draw};
 use ombx_results::{
     file::{self, RunWithRows},
     samples::{CaseSamples, SampleStore},

@@ -1,8 +1,12 @@
 //! Positions of symbols and lines, read from the shapes: the labels of ticks say which value is where.
 
-use ombx_core::{benchmark::Metric, result::Measurement, stats::Percentile, team::Place, unit::Bytes};
 use ombx_plot::{
     Anchor, Color, Drawing, Input, Kind, Options, Point, Quantity, Scale, Shape, Width, draw, heat_map,
+};
+use ombx_record::{
+    result::{Measurement, Metric, Place},
+    stats::Percentile,
+    unit::Bytes,
 };
 use ombx_results::{
     samples::{CaseSamples, OtherState},

@@ -1,8 +1,8 @@
 //! Dot plot for figures of one size each, such as all synchronisations of an operation: one line per name.
 
 use maud::{Markup, html};
-use ombx_core::{
-    benchmark::Metric,
+use ombx_record::{
+    result::Metric,
     unit::{Bytes, counted},
 };
 use ombx_results::{

@@ -3,7 +3,7 @@
 //! The shade shows the time relative to ordinary links of the same kind, as in the verdict: links inside a host, or between hosts.
 
 use maud::{Markup, html};
-use ombx_core::unit::Bytes;
+use ombx_record::unit::Bytes;
 use ombx_results::{
     number::{TimeUnit, figure},
     plot::{Cell, HeatMap, Shades},

@@ -1,8 +1,8 @@
 //! Steps of a sweep over links: least, mean and largest figure of the links that were measured at the same time.
 
 use maud::{Markup, html};
-use ombx_core::{
-    benchmark::Metric,
+use ombx_record::{
+    result::Metric,
     unit::{Bytes, counted},
 };
 use ombx_results::{

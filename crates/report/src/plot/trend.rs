@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use ombx_core::stats::median;
+use ombx_record::stats::median;
 use ombx_results::{
     history::{History, Series},
     number::{figure, tick_label},

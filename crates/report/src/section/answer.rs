@@ -4,10 +4,9 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use ombx_core::{
-    benchmark::{Metric, payload::Check},
+use ombx_record::{
     order::grouped,
-    result::{Measurement, Outcome},
+    result::{Check, Measurement, Metric, Outcome},
     unit::{Bytes, counted},
 };
 use ombx_results::{

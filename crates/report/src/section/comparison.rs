@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use ombx_core::{
+use ombx_record::{
     result::MarkCode,
     unit::{Bytes, counted},
 };

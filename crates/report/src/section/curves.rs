@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
-use ombx_core::{
+use ombx_plot::{Abscissa, name_parts};
+use ombx_record::{
     order::{grouped, sort_by_number},
     result::Outcome,
     unit::Bytes,
 };
-use ombx_plot::{Abscissa, name_parts};
 use ombx_results::render::heading;
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Results over time: what changed since when, a chart of each case, and a table of all cases.
 
 use maud::{Markup, html};
-use ombx_core::unit::counted;
+use ombx_record::unit::counted;
 use ombx_results::{
     history::{Event, History, Series, events},
     number::{Decimals, Units},

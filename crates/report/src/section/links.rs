@@ -1,9 +1,9 @@
 //! Sweeps of `ombx links`: for each message size a heat map, the slowest links, a histogram, and the steps.
 
 use maud::{Markup, html};
-use ombx_core::{
-    benchmark::Metric,
+use ombx_record::{
     order::sort_by_number,
+    result::Metric,
     unit::{Bytes, counted},
 };
 use ombx_results::{

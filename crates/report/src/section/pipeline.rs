@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
-use ombx_core::{
-    benchmark::Figure,
-    result::Measurement,
+use ombx_record::{
+    result::{Figure, Measurement},
     unit::{Bytes, counted},
 };
 use ombx_results::number::{RateUnit, figure, tick_label};

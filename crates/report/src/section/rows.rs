@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
-use ombx_core::{
-    benchmark::{Metric, payload::Check},
+use ombx_record::{
     order::{grouped, sort_by_number},
-    result::{Level, MarkCode, Measurement, Outcome, Run},
-    team::Place,
+    result::{Check, Level, MarkCode, Measurement, Metric, Outcome, Place, Run},
     unit::{Bytes, counted},
 };
 use ombx_results::{

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::{
-    benchmark::Figure,
+use ombx_record::{
     fact::{Fact, Facts, HostFacts},
-    result::{Level, Mark, Outcome},
-    team::Place,
+    result::{Figure, Level, Mark, Outcome, Place},
 };
 use ombx_report::{Report, Source, page};
 use ombx_results::compare::{Comparison, Settings, SideResults};

@@ -1,8 +1,7 @@
 //! Links on the page: the heat map, the histogram, the steps, and launches of one sweep.
 
-use ombx_core::{
-    benchmark::{Metric, Work},
-    result::{Level, Mark, MarkCode, Measurement},
+use ombx_record::{
+    result::{Level, Mark, MarkCode, Measurement, Metric, Work},
     stats::Summary,
 };
 use ombx_results::file::ResultFile;

@@ -6,15 +6,13 @@ mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::{
-    benchmark::{
-        Figure, Metric, Work,
-        payload::{Check, Mismatch},
-    },
+use ombx_record::{
     fact::{Fact, Facts, HostFacts},
-    result::{ClockFacts, Level, Mark, MarkCode, Measurement, Outcome, OverLaunches, Run, Samples, Tally},
+    result::{
+        Check, ClockFacts, Figure, Level, Mark, MarkCode, Measurement, Metric, Mismatch, Outcome,
+        OverLaunches, Place, Run, Samples, Tally, Work,
+    },
     stats::Summary,
-    team::Place,
     unit::Rank,
 };
 use ombx_report::{Report, Source, page};

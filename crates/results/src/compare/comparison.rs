@@ -5,12 +5,11 @@ use std::{
     fmt,
 };
 
-use ombx_core::{
-    benchmark::Metric,
+use ombx_core::team::Placement;
+use ombx_host::node_set;
+use ombx_record::{
     fact::Fact,
-    result::{MarkCode, Run},
-    system::node_set,
-    team::Placement,
+    result::{MarkCode, Metric, Run},
 };
 use serde::Serialize;
 
@@ -514,7 +513,7 @@ impl Turn {
 
 #[cfg(test)]
 mod setup_tests {
-    use ombx_core::fact::HostFacts;
+    use ombx_record::fact::HostFacts;
 
     use super::*;
     use crate::{file::RunWithRows, golden};

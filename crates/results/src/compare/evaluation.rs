@@ -3,7 +3,7 @@
 //! The unit is the run, or the turn of `ombx ab`, in one state of the machine. Values are logarithms of times, so that a difference is a
 //! ratio and swapping the sides only changes its sign.
 
-use ombx_core::{benchmark::Metric, stats::median};
+use ombx_record::{result::Metric, stats::median};
 
 use super::{
     comparison::{

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use ombx_core::{
+use ombx_record::{
     result::{Level, Mark, Measurement, Run},
     stats::Summary,
 };
@@ -247,11 +247,7 @@ impl Bins {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{
-        benchmark::{Metric, Work},
-        result::Outcome,
-        team::Place,
-    };
+    use ombx_record::result::{Metric, Outcome, Place, Work};
 
     use super::*;
     use crate::{

@@ -2,11 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ombx_core::{
-    benchmark::{Figure, Metric},
-    result::{Level, MarkCode, Measurement, Outcome, Run},
-    system::performance::INSTRUCTIONS,
-};
+use ombx_host::performance::INSTRUCTIONS;
+use ombx_record::result::{Figure, Level, MarkCode, Measurement, Metric, Outcome, Run};
 
 use crate::{
     compare::{

@@ -2,22 +2,25 @@
 
 use std::sync::LazyLock;
 
+use ombx_core::{
+    benchmark::{Benchmark, Chosen, Depth},
+    measure::plan::{Effort, Plan},
+    random::SplitMix64,
+    two_sided::pattern::{PatternKernel, PingPong, Stream},
+};
+use ombx_host::performance::INSTRUCTIONS;
+use ombx_record::{
+    result::{Figure, Mark, MarkCode, Measurement, Metric, Outcome, Run, Tally, Work},
+    stats::Summary,
+    unit::parse_sizes,
+};
+use ombx_testkit::{SimLink, measure};
+
 use super::*;
 use crate::{
     file::{self, RunWithRows},
     golden, state,
 };
-use ombx_core::{
-    benchmark::{Benchmark, Chosen, Depth, Figure, Metric, Work},
-    measure::plan::{Effort, Plan},
-    random::SplitMix64,
-    result::{Mark, MarkCode, Measurement, Outcome, Run, Tally},
-    stats::Summary,
-    system::performance::INSTRUCTIONS,
-    two_sided::pattern::{PatternKernel, PingPong, Stream},
-    unit::parse_sizes,
-};
-use ombx_testkit::{SimLink, measure};
 
 mod states;
 

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::{
-    benchmark::{Figure, Figures, interval_names, payload::Check},
-    measure::engine::Phases,
+use ombx_core::two_sided::received::{SHARES, Share};
+use ombx_record::{
     order::{grouped, sort, sort_by_number, sort_by_value},
     result::{
-        AcrossRanks, Growth, Level, Mark, MarkCode, Measurement, Outcome, OverLaunches, SingleTimes,
-        StateFigure,
+        AcrossRanks, Check, Figure, Figures, Growth, Level, Mark, MarkCode, Measurement, Outcome,
+        OverLaunches, Phases, SingleTimes, StateFigure, interval_names,
     },
     stats::{Summary, median, order_bounds},
-    two_sided::received::{SHARES, Share},
     unit::counted,
 };
 
@@ -358,10 +356,7 @@ fn correlation(values: &[f64], sorted: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{
-        benchmark::{Metric, Work},
-        result::Samples,
-    };
+    use ombx_record::result::{Metric, Samples, Work};
 
     use super::*;
     use crate::state::Distances;

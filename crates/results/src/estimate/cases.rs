@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ombx_core::{
-    measure::plan::KnownBatches,
-    result::{ClockFacts, Mark, MarkCode, Measurement, OverLaunches, Run, Tally},
-    system::clock,
-};
+use ombx_core::measure::plan::KnownBatches;
+use ombx_record::result::ClockProperties;
+use ombx_record::result::{ClockFacts, Mark, MarkCode, Measurement, OverLaunches, Run, Tally};
 
 use super::case::estimate_in;
 use crate::{
@@ -365,7 +363,7 @@ fn add_options(plan: &mut BTreeMap<String, String>, other: &BTreeMap<String, Str
 pub(crate) fn without_samples(row: &Measurement, clock: &ClockFacts) -> Measurement {
     let ClockFacts { resolution_ns, overhead_ns, .. } = *clock;
     let launches = OverLaunches {
-        singles: row.single_times(clock::Facts { source: "", resolution_ns, overhead_ns }),
+        singles: row.single_times(ClockProperties { source: "", resolution_ns, overhead_ns }),
         medians_ns: row.summary.iter().map(|summary| summary.median).collect(),
         batch: row.batch().unwrap_or(1),
         across: row.across_ranks(),
@@ -390,7 +388,8 @@ pub(crate) fn have_same_setup(one: &Run, other: &Run) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{benchmark::BusTraffic, measure::runner::CONTINUES};
+    use ombx_core::measure::runner::CONTINUES;
+    use ombx_record::result::BusTraffic;
 
     use super::*;
     use crate::golden;

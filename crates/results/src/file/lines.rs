@@ -1,10 +1,11 @@
 //! Lines of a result file: the types of results with a kind, and their checks.
 
-use ombx_core::{
-    benchmark::{ConnectionCounters, Figure, Metric, payload::Check},
-    measure::collect::Interval,
+use ombx_record::{
     order::sort,
-    result::{Growth, Measurement, Outcome, OverLaunches, Rates, Run, Samples, StateFigure, Tally},
+    result::{
+        Check, ConnectionCounters, Figure, Growth, Interval, Measurement, Metric, Outcome, OverLaunches,
+        Rates, Run, Samples, StateFigure, Tally,
+    },
     stats::{Percentile, Summary, order_bounds, quantile_index},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};

@@ -9,7 +9,7 @@ use std::{
 };
 
 use flate2::bufread::MultiGzDecoder;
-use ombx_core::system::file::{open_found, open_named};
+use ombx_record::regular_file::{open_found, open_named};
 use ruzstd::decoding::{
     StreamingDecoder,
     errors::{FrameDecoderError, ReadFrameHeaderError},
@@ -314,7 +314,7 @@ mod tests {
     use std::io::Write;
 
     use flate2::{Compression, write::GzEncoder};
-    use ombx_core::{benchmark::Metric, result::Measurement};
+    use ombx_record::result::{Measurement, Metric};
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     use super::*;

@@ -5,7 +5,7 @@ use std::{
     fmt,
 };
 
-use ombx_core::{
+use ombx_record::{
     result::{Level, Mark, Measurement, Outcome},
     stats::Summary,
 };
@@ -333,11 +333,7 @@ fn rounded(ns: f64) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{
-        benchmark::{Figure, Metric, Work, payload::Check},
-        measure::engine::Phases,
-        result::{MarkCode, Samples},
-    };
+    use ombx_record::result::{Check, Figure, MarkCode, Metric, Phases, Samples, Work};
 
     use super::*;
     use crate::{
@@ -458,8 +454,9 @@ mod tests {
     fn a_sweep_of_rounds_is_that_of_its_rows() {
         let mut run = crate::golden().run;
         let place = run.places[0].clone();
-        run.places =
-            (0..6).map(|host| ombx_core::team::Place { host: format!("h{host}"), ..place.clone() }).collect();
+        run.places = (0..6)
+            .map(|host| ombx_record::result::Place { host: format!("h{host}"), ..place.clone() })
+            .collect();
         let (mut of_rows, mut of_rounds) = (LinkSweep::of_run(&run), LinkSweep::of_run(&run));
         let mut rounds = Rounds::default();
         for round in 0..5 {

@@ -5,7 +5,7 @@
 //! of the segment in units of the noise, but at most [`MOST_LOSS`]. An outlier is thus cheaper than a change. The minimum is found by
 //! their recursion over levels (R-FPOP), on a grid of levels: the values themselves, and the middles between neighbours.
 
-use ombx_core::{
+use ombx_record::{
     order::sort,
     stats::{median, quantile},
 };

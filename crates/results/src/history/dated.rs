@@ -6,14 +6,13 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use ombx_core::{
-    benchmark::Metric,
+use ombx_core::team::Placement;
+use ombx_host::node_set;
+use ombx_record::{
     fact::HostFacts,
     order::grouped,
-    result::{Level, Measurement, Run, StateFigure},
+    result::{Level, Measurement, Metric, Run, StateFigure},
     stats::median,
-    system::node_set,
-    team::Placement,
 };
 use serde::Serialize;
 
@@ -284,7 +283,7 @@ pub(super) fn differences(
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::fact::Fact;
+    use ombx_record::fact::Fact;
 
     use super::*;
     use crate::{

@@ -6,7 +6,8 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use ombx_core::{benchmark::Metric, order::sort_by_value, system::node_set};
+use ombx_host::node_set;
+use ombx_record::{order::sort_by_value, result::Metric};
 
 use super::{
     change_point::{LEAST_RUNS, confirmed_changes},
@@ -145,7 +146,7 @@ impl Series {
             [one] => (one.value, one.ci95),
             several => {
                 let values: Vec<f64> = several.iter().map(|point| point.value).collect();
-                let middle = ombx_core::stats::median(&values).unwrap_or(f64::NAN);
+                let middle = ombx_record::stats::median(&values).unwrap_or(f64::NAN);
                 (middle, interval(&values).map(|found| [found.low, found.high]))
             }
         }
@@ -500,7 +501,7 @@ fn hosts<'a>(links: impl Iterator<Item = &'a [String; 2]>) -> Option<String> {
 
 #[cfg(test)]
 mod tests_of_events {
-    use ombx_core::benchmark::Metric;
+    use ombx_record::result::Metric;
 
     use super::*;
     use crate::history::{DatedRow, Selection, result};

@@ -150,7 +150,7 @@ fn content(path: &Path) -> Content {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::benchmark::Metric;
+    use ombx_record::result::Metric;
 
     use super::*;
 

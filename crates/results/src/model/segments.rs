@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use ombx_core::stats::median;
+use ombx_record::stats::median;
 
 use super::Estimate;
 

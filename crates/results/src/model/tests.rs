@@ -1,8 +1,7 @@
 //! Tests of the model with simulated launches whose parameters are known.
 
-use ombx_core::{
-    benchmark::Metric,
-    result::{Measurement, Samples},
+use ombx_record::{
+    result::{Measurement, Metric, Samples},
     stats::Summary,
 };
 

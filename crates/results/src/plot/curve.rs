@@ -2,7 +2,7 @@
 
 use std::io::{Result, Write};
 
-use ombx_core::{order::sort_by_value, result::Headline, stats::median, unit::Bytes};
+use ombx_record::{order::sort_by_value, result::Headline, stats::median, unit::Bytes};
 
 use crate::{
     number::tick_label,

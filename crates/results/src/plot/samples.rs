@@ -2,6 +2,8 @@
 
 use std::io::{Result, Write};
 
+use ombx_record::{order::sort, result::Headline, unit::Bytes};
+
 use super::{Characters, ValueAxis, counts, extent, value_label};
 use crate::{
     number::Decimals,
@@ -9,7 +11,6 @@ use crate::{
     render::{heading, plain},
     samples::CaseSamples,
 };
-use ombx_core::{order::sort, result::Headline, unit::Bytes};
 
 /// Height of the chart over time, in lines.
 const LINES: usize = 10;

@@ -5,7 +5,7 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_core::{
+use ombx_record::{
     order::sort_by_value,
     result::{Level, MarkCode, Measurement, Outcome},
     stats::Summary,
@@ -241,11 +241,9 @@ fn sentence(verdicts: &[(&String, Verdict)]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ombx_record::result::{Mark, Metric, OverLaunches};
+
     use super::*;
-    use ombx_core::{
-        benchmark::Metric,
-        result::{Mark, OverLaunches},
-    };
 
     /// Returns a row over launches with a median in microseconds and an interval of 10 % to each side.
     fn row(bench: &str, by: &str, bytes: u64, us: f64) -> Measurement {

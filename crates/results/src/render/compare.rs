@@ -5,7 +5,7 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_core::unit::{Bytes, counted};
+use ombx_record::unit::{Bytes, counted};
 use serde_json::{Map, Value, json};
 
 use crate::{

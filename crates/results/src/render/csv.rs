@@ -2,10 +2,8 @@
 
 use std::io::{Result, Write};
 
-use ombx_core::{
-    result::{Measurement, Run, Tally},
-    system::node_set,
-};
+use ombx_host::node_set;
+use ombx_record::result::{Measurement, Run, Tally};
 
 use crate::{
     file::RunOutcome,

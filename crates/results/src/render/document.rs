@@ -5,10 +5,7 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_core::{
-    benchmark::Metric,
-    result::{ClockFacts, Level, Measurement, Outcome, Run, Tally},
-};
+use ombx_record::result::{ClockFacts, Level, Measurement, Metric, Outcome, Run, Tally};
 
 use super::{
     FormattedRow, Renderer, Scope, Shown, plain,

@@ -1,9 +1,6 @@
 //! The fields of a row: one declaration, which CSV and OpenMetrics read.
 
-use ombx_core::{
-    benchmark::Figure,
-    result::{BetweenRuns, Measurement, Outcome, Rate, Run, StateFigure},
-};
+use ombx_record::result::{BetweenRuns, Figure, Measurement, Outcome, Rate, Run, StateFigure};
 
 use self::Field::{Number, Text};
 use super::{

@@ -1,12 +1,11 @@
 //! Results over time as one JSON object, and as text: a table with a line per case, then each change with what else changed at that time.
 
-use ombx_core::unit::counted;
-
 use std::{
     collections::BTreeSet,
     io::{Result, Write},
 };
 
+use ombx_record::unit::counted;
 use serde_json::{Value, json};
 
 use super::{
@@ -354,7 +353,7 @@ fn event_object(event: &Event<'_>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::benchmark::Metric;
+    use ombx_record::result::Metric;
 
     use super::*;
     use crate::history::{Selection, result};

@@ -2,8 +2,8 @@
 
 use std::io::{Result, Write};
 
-use ombx_core::{
-    benchmark::{ElementType, Preset, RankMatrix},
+use ombx_core::benchmark::{ElementType, Preset, RankMatrix};
+use ombx_record::{
     result::{AcrossRanks, Measurement, Outcome, Run, Samples, Tally},
     stats::Summary,
 };

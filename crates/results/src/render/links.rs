@@ -5,7 +5,7 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_core::{
+use ombx_record::{
     result::{Level, MarkCode, Measurement, Outcome, Run, Tally},
     stats,
     unit::{Bytes, counted},

@@ -2,7 +2,7 @@
 
 use std::io::{Result, Write};
 
-use ombx_core::{
+use ombx_record::{
     result::Run,
     unit::{Bytes, counted},
 };

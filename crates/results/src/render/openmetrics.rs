@@ -11,11 +11,9 @@ use std::{
 };
 
 use jiff::Timestamp;
-use ombx_core::{
-    benchmark::Metric,
-    result::{Growth, Level, Measurement, Outcome, Run, Tally},
-    system::node_set,
-};
+use ombx_host::device_counters::is_error;
+use ombx_host::node_set;
+use ombx_record::result::{Growth, Level, Measurement, Metric, Outcome, Run, Tally};
 
 use super::fields::{Field, ROW_FIELDS};
 use super::{Renderer, named_values};
@@ -192,7 +190,7 @@ impl Renderer for OpenMetrics {
 
     fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
         for one in Growth::summed(std::mem::take(&mut self.grown).into_values().flatten()) {
-            let family = if one.is_error() { "ombx_device_errors" } else { "ombx_device_load" };
+            let family = if is_error(&one) { "ombx_device_errors" } else { "ombx_device_load" };
             let named = labels(&[("host", &one.host), ("device", &one.device), ("counter", &one.counter)]);
             self.add(family, &named, Some(one.by as f64));
         }

@@ -5,10 +5,10 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_core::{
-    benchmark::{Aggregation, Figure, Metric, Osu, Work, payload::Check},
+use ombx_core::benchmark::Osu;
+use ombx_record::{
     order::sort,
-    result::{Measurement, Outcome, Run, Samples, Tally},
+    result::{Aggregation, Check, Figure, Measurement, Metric, Outcome, Run, Samples, Tally, Work},
     stats::Summary,
 };
 

@@ -5,7 +5,7 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_core::{
+use ombx_record::{
     result::{Measurement, Outcome},
     stats::Summary,
     unit::Bytes,
@@ -147,9 +147,10 @@ fn ratio(mpi: &Timed, sockets: &Timed) -> std::result::Result<Ratio, &'static st
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use ombx_core::{benchmark::Metric, result::OverLaunches};
+    use ombx_record::result::{Metric, OverLaunches};
     use ombx_testkit::noise::Noise;
+
+    use super::*;
 
     fn time(median_ns: f64, ci95_ns: [f64; 2], launches: usize) -> Timed {
         let summary = Summary { ci95: Some(ci95_ns), ..Summary::new(&[median_ns; 9]).unwrap() };

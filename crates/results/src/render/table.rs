@@ -8,12 +8,12 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_core::{
-    benchmark::Metric,
+use ombx_core::two_sided::received::SHARES;
+use ombx_record::{
     result::{
-        ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Outcome, OverLaunches, Run, Tally,
+        ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Metric, Outcome, OverLaunches,
+        Run, Tally,
     },
-    two_sided::received::SHARES,
     unit::{Bytes, counted},
 };
 

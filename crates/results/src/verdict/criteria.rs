@@ -2,18 +2,19 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
+use ombx_record::{
+    order::sort_by_value,
+    result::Measurement,
+    unit::{Bytes, counted},
+};
+use serde::{Deserialize, Serialize};
+
 use super::{HostGroups, Hosts, Link, LinkSweep, LinkTimes, link_name, sweep::Findings};
 use crate::{
     file::{RunOutcome, RunWithRows},
     number,
     verdict::times::is_sampled,
 };
-use ombx_core::{
-    order::sort_by_value,
-    result::Measurement,
-    unit::{Bytes, counted},
-};
-use serde::{Deserialize, Serialize};
 
 /// Ratio to the slowest run of the reference from which a link is slower than it was. Launches of the same build on a
 /// healthy machine differ by less.
@@ -277,7 +278,7 @@ impl Reference {
                 }
                 links.push((*l, again.map_or(ratio, |again| again.min(ratio))));
             }
-            let Some(overall) = ombx_core::stats::median(&sweep) else { continue };
+            let Some(overall) = ombx_record::stats::median(&sweep) else { continue };
             sort_by_value(&mut links, |(_, ratio)| -ratio);
             let (all, bytes) = (counted(links.len(), "link"), Bytes(times.bytes));
             if overall >= MIN_REFERENCE_FACTOR {

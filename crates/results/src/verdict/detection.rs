@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ombx_record::order::{sort, sort_by_value};
+
 use crate::{
     percentiles::upper_quantile,
     verdict::{
@@ -11,7 +13,6 @@ use crate::{
         relative::{self, RelativeLink, Retested, Scope, median, recentre, relative_times},
     },
 };
-use ombx_core::order::{sort, sort_by_value};
 
 /// Part of the links of a slow group that are slow by at least half of its factor. With fewer, some of its hosts are slow.
 const MOST: f64 = 0.8;

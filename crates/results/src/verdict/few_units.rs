@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::{
+use ombx_record::{
     order::{sort, sort_by_value},
     unit::{Bytes, plural},
 };
-
-use crate::percentiles::upper_quantile;
 
 use super::{
     Component, Hosts, Link, LinkTimes, MIN_FACTOR, MIN_SPREAD, MIN_UNITS, MISSED,
     detection::Detected,
     relative::{RelativeLink, Retested, Scope, median, relative_links},
 };
+use crate::percentiles::upper_quantile;
 
 /// Slow parts of few units.
 pub(super) struct FewUnits {

@@ -8,10 +8,8 @@ use std::{
     str::FromStr,
 };
 
-use ombx_core::{
-    result::Run,
-    system::{host_name::check_host, node_set},
-};
+use ombx_host::{host_name::check_host, node_set};
+use ombx_record::result::Run;
 use serde::{Deserialize, Serialize};
 
 /// Option of a run that holds its groups.

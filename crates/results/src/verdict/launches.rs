@@ -5,10 +5,9 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use ombx_core::{
-    benchmark::Metric,
+use ombx_record::{
     order::sort_by_value,
-    result::{Measurement, Run},
+    result::{Measurement, Metric, Run},
     stats,
 };
 
@@ -282,7 +281,7 @@ pub fn join_steps(steps: &[Step], most: usize) -> Vec<(usize, Step)> {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{benchmark::Work, stats::Summary};
+    use ombx_record::{result::Work, stats::Summary};
 
     use super::*;
 

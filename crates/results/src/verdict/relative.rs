@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::{order::sort_by_value, stats, unit::counted};
+use ombx_record::{order::sort_by_value, stats, unit::counted};
 use serde::{Deserialize, Serialize};
 
 use super::{Component, Hosts, Link, LinkTimes, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, link_name};

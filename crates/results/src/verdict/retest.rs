@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::order::sort_by_value;
+use ombx_record::order::sort_by_value;
 use serde::{Deserialize, Serialize};
 
 use super::{

@@ -5,11 +5,11 @@ use std::{
     sync::Arc,
 };
 
-use ombx_core::{
-    benchmark::payload::Check,
+use ombx_host::device_counters::is_error;
+use ombx_record::{
     fact::HostFacts,
     order::sort_by_value,
-    result::{Growth, Level, MarkCode, Measurement, Run},
+    result::{Check, Growth, Level, MarkCode, Measurement, Run},
     unit::{Bytes, counted},
 };
 
@@ -153,7 +153,7 @@ impl LinkSweep {
     pub fn add_grown(&mut self, grown: &[Growth]) {
         let mut sizes = self.launches.last().into_iter().flat_map(|times| &times.0);
         let is_again = sizes.any(|times| !times.alone.is_empty());
-        grown.iter().filter(|one| !is_again || one.is_error()).for_each(|one| self.grown.add(one));
+        grown.iter().filter(|one| !is_again || is_error(one)).for_each(|one| self.grown.add(one));
     }
 
     /// Adds a row of the run.
@@ -264,7 +264,7 @@ impl LinkSweep {
         }
         // Candidates are measured more often than other links: only their errors count, whose number is not compared.
         let is_again = row.axes.contains_key(RETEST);
-        row.grown.iter().filter(|one| !is_again || one.is_error()).for_each(|one| self.grown.add(one));
+        row.grown.iter().filter(|one| !is_again || is_error(one)).for_each(|one| self.grown.add(one));
     }
 
     /// Returns the bandwidth in MB/s of a link at a message size. Returns `None` without bytes or time.

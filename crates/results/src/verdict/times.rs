@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ombx_core::{
+use ombx_core::random::SplitMix64;
+use ombx_record::{
     order::sort_by_value,
-    random::SplitMix64,
     result::{Level, Mark, MarkCode, Measurement},
     stats,
     unit::counted,

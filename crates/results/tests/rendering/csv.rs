@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ombx_core::result::{Mark, MarkCode, Outcome};
+use ombx_record::result::{Mark, MarkCode, Outcome};
 use ombx_results::{
     file,
     number::{RateUnit, TimeUnit},

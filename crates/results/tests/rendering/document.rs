@@ -1,6 +1,6 @@
 //! Tables for documents.
 
-use ombx_core::result::{Level, Mark, Outcome};
+use ombx_record::result::{Level, Mark, Outcome};
 use ombx_results::render::{Document, Markup};
 
 use crate::{around, bandwidth, complete, latency, of_launches, rendered};

@@ -7,9 +7,8 @@ mod osu;
 mod pipeline;
 mod table;
 
-use ombx_core::{
-    benchmark::{BusTraffic, Metric, Work},
-    result::{Measurement, OverLaunches, Run, Samples, Tally},
+use ombx_record::{
+    result::{BusTraffic, Measurement, Metric, OverLaunches, Run, Samples, Tally, Work},
     stats::Summary,
 };
 use ombx_results::{

@@ -1,6 +1,6 @@
 //! OpenMetrics. Its grammar is checked with the properties of all records.
 
-use ombx_core::result::{Growth, Mark, MarkCode, Measurement, Run};
+use ombx_record::result::{Growth, Mark, MarkCode, Measurement, Run};
 use ombx_results::{
     file,
     render::{OpenMetrics, Renderer},

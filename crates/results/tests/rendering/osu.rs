@@ -1,11 +1,8 @@
 //! OSU format.
 
-use ombx_core::{
-    benchmark::{
-        Aggregation, Figure, Osu, Work,
-        payload::{Check, Mismatch},
-    },
-    result::{Measurement, Outcome, Samples},
+use ombx_core::benchmark::Osu;
+use ombx_record::{
+    result::{Aggregation, Check, Figure, Measurement, Mismatch, Outcome, Samples, Work},
     stats::Summary,
     unit::Rank,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::{benchmark::Figure, result::Measurement};
+use ombx_record::result::{Figure, Measurement};
 use ombx_results::render::Table;
 
 use crate::{around, bandwidth, complete};

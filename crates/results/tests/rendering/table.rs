@@ -1,9 +1,6 @@
 //! Text tables.
 
-use ombx_core::{
-    benchmark::Figure,
-    result::{Level, Mark, MarkCode, Measurement, Outcome},
-};
+use ombx_record::result::{Figure, Level, Mark, MarkCode, Measurement, Outcome};
 use ombx_results::{
     estimate::Cases,
     file,
@@ -145,7 +142,7 @@ fn a_failed_row_shows_no_figure_of_wrong_data() {
     assert!(text.contains("FAILED") && text.contains("wrong data"), "{text}");
     assert!(text.contains("FAILED at 64 bytes: data arrived wrong at rank 0, message 3, byte 63"), "{text}");
     assert!(!text.contains("894"), "{text}");
-    broken.check = ombx_core::benchmark::payload::Check::Unsupported;
+    broken.check = ombx_record::result::Check::Unsupported;
     broken.outcome = Outcome::Failed("the file system is full".into());
     let text = table(&[broken]);
     assert!(

@@ -1,6 +1,6 @@
 //! Comparison and output of arbitrary files end in text or a typed error, never in a panic.
 
-use ombx_core::result::{Measurement, Tally};
+use ombx_record::result::{Measurement, Tally};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     file::{self, Record, Records, RunWithRows},

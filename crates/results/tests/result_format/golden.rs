@@ -2,12 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::{
-    benchmark::{
-        Aggregation, Metric, Work,
-        payload::{Check, Mismatch},
-    },
-    result::{Measurement, Outcome, Tally},
+use ombx_record::{
+    result::{Aggregation, Check, Measurement, Metric, Mismatch, Outcome, Tally, Work},
     stats::{Percentile, Summary},
     unit::Rank,
 };

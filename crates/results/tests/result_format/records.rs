@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::{
-    benchmark::{
-        Aggregation, Figure, Metric, Work,
-        payload::{Check, Mismatch},
-    },
+use ombx_record::{
     fact::{Fact, Facts, HostFacts},
-    measure::engine::Phases,
-    result::{ClockFacts, Growth, Level, Mark, Measurement, Outcome, RoundTrips, Run, Samples, Tally},
+    result::{
+        Aggregation, Check, ClockFacts, Figure, Growth, Level, Mark, Measurement, Metric, Mismatch, Outcome,
+        Phases, Place, RoundTrips, Run, Samples, Tally, Work,
+    },
     stats::Summary,
-    team::Place,
     unit::Rank,
 };
 use ombx_results::{

@@ -1,6 +1,6 @@
 //! Written records are read back, also with unknown fields and records added.
 
-use ombx_core::result::{Measurement, Tally};
+use ombx_record::result::{Measurement, Tally};
 use ombx_results::file::{self, Record};
 use proptest::prelude::*;
 use serde_json::Value;

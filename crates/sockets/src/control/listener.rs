@@ -8,10 +8,8 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    error::{Error, Result},
-    system::{clock::Since, limits::start_error},
-};
+use ombx_core::error::{Error, Result};
+use ombx_host::{limits::start_error, since::Since};
 use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,

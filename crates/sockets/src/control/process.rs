@@ -15,10 +15,8 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    error::{Error, Result},
-    system::{limits::start_error, remote_shell::RemoteShell},
-};
+use ombx_core::error::{Error, Result};
+use ombx_host::{limits::start_error, remote_shell::RemoteShell};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 

@@ -21,10 +21,10 @@ use std::{
 use ombx_core::{
     benchmark::{Context, Figure, Figures, payload::Slots},
     error::{Error, Result},
-    system::clock::Since,
     two_sided::pattern::Link,
     unit::Rank,
 };
+use ombx_host::since::Since;
 use rustix::{
     io::Errno,
     net::{
@@ -693,8 +693,9 @@ mod tests {
 
 #[cfg(test)]
 mod header_tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #![proptest_config(ombx_testkit::seeded())]

@@ -14,12 +14,12 @@ use ombx_core::{
     benchmark::{Context, Figures, Role, payload::Slots},
     codec,
     error::{Error, Result},
-    system::clock::Since,
     two_sided::{
         received::{Arrival, Received},
         scheduled_link::DatagramLink,
     },
 };
+use ombx_host::since::Since;
 use rustix::{
     io::Errno,
     net::{

@@ -14,18 +14,15 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::{
-        Benchmark, Choice, Chosen, Context, Depth, Figure, ParameterValue,
-        payload::{Check, Slots},
-    },
+    benchmark::{Benchmark, Choice, Chosen, Context, Depth, Figure, ParameterValue, payload::Slots},
+    clock::Clock,
     error::Result,
     measure::{
         plan::{Effort, Plan},
         runner,
         session::Memory,
     },
-    result::{Measurement, Outcome},
-    system::clock::Clock,
+    result::{Check, Measurement, Outcome},
     team::{BYTES_OF_TURN, Team},
     two_sided::pattern::{
         BiStream, Bidirectional, Buffers, Link, Pattern, PatternKernel, PingPong, Stream, Unidirectional,

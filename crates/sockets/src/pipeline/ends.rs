@@ -8,12 +8,13 @@ use std::{
 };
 
 use ombx_core::{
-    benchmark::payload::{Check, Fill, Mismatch, Slots},
+    benchmark::payload::{Fill, Slots},
     codec::checksum,
     error::{Error, Result},
-    system::file::NewFile,
+    result::{Check, Mismatch},
     unit::Rank,
 };
+use ombx_record::regular_file::NewFile;
 
 use crate::pipeline::{
     memory::Memory,

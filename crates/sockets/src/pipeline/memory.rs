@@ -7,8 +7,8 @@ use std::{
 };
 
 use ombx_core::{
+    clock::host_ns,
     error::{Error, Result},
-    system::clock::host_ns,
 };
 use rustix::thread::futex;
 use serde::{Deserialize, Serialize};

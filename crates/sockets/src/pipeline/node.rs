@@ -11,8 +11,8 @@ use std::{
 };
 
 use ombx_core::{
+    clock::host_ns,
     error::{Error, Result},
-    system::clock::host_ns,
 };
 
 use super::{

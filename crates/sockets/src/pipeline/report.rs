@@ -3,23 +3,20 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use ombx_core::{
-    benchmark::{
-        Case, Figure, Figures, Metric, Work,
-        payload::{Check, Mismatch},
-    },
+    benchmark::{Case, Figure, Figures, Metric, Work},
     error::{Error, Kind, Result},
     measure::{
         plan::{Effort, Verify},
         session::Session,
         stop,
     },
-    result::{Mark, MarkCode, Measurement, Outcome, Samples},
+    result::{Check, Mark, MarkCode, Measurement, Mismatch, Outcome, Samples},
     stats::Summary,
-    system::{clock::Since, environment::Counters, performance::uncounted_processes},
-    team::Place,
     trust,
     unit::Rank,
 };
+use ombx_host::environment::place_of_thread;
+use ombx_host::{environment::Counters, performance::uncounted_processes, since::Since};
 
 use super::{
     coordinator::{Pipeline, Run},
@@ -96,7 +93,7 @@ pub(super) fn measure(
             legs_per_sample: 1.0,
             counters,
             wall_ns: spent.as_nanos() as f64,
-            ranks: Place::here().online,
+            ranks: place_of_thread().online,
             ending,
             precision: session.plan.effort.precision(),
             check: &row.check,

@@ -2,9 +2,9 @@
 
 use ombx_core::{
     error::{Error, Result},
-    system::limits::{FreeMemory, Limits},
     unit::Bytes,
 };
+use ombx_host::limits::{FreeMemory, Limits};
 use serde::{Deserialize, Serialize};
 
 use crate::control::Execution;

@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicU32, AtomicU64},
 };
 
-use ombx_core::system::limits::FreeMemory;
+use ombx_host::limits::FreeMemory;
 use rustix::{
     fs::{FallocateFlags, MemfdFlags, SealFlags},
     io,
@@ -98,8 +98,9 @@ impl Drop for SharedMemory {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::sync::atomic::Ordering;
+
+    use super::*;
 
     #[test]
     fn two_mappings_show_the_same_memory() {

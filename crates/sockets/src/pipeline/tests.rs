@@ -3,15 +3,15 @@
 mod files;
 
 use ombx_core::{
-    benchmark::{Case, Choice, Chosen, Figure, ParameterValue, payload::Check},
+    benchmark::{Case, Choice, Chosen, Figure, ParameterValue},
+    clock::{Clock, host_ns},
     error::Kind,
     measure::{
         plan::{Effort, Verify},
         runner::{Part, run_all},
         session::Sink,
     },
-    result::{Measurement, Outcome, Run, Tally},
-    system::clock::{Clock, host_ns},
+    result::{Check, Measurement, Outcome, Run, Tally},
     team::{Alone, Fabric},
 };
 use ombx_testkit::Directory;

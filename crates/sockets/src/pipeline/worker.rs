@@ -5,7 +5,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
 };
 
-use ombx_core::{error::Error, system::clock::host_ns};
+use ombx_core::{clock::host_ns, error::Error};
 use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use ombx_core::{
     error::{Error, Result},
-    team::Place,
     unit::digits,
 };
+use ombx_host::environment::place_of_thread;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,7 @@ impl WorkerCpus {
     /// Returns how many CPUs senders and receivers share on this host.
     pub(super) fn count(&self) -> usize {
         match self {
-            WorkerCpus::Any | WorkerCpus::All => Place::here().cpu_numbers().len(),
+            WorkerCpus::Any | WorkerCpus::All => place_of_thread().cpu_numbers().len(),
             WorkerCpus::List(_, cpus) => cpus.iter().collect::<BTreeSet<_>>().len(),
         }
     }
@@ -60,7 +60,7 @@ impl WorkerCpus {
     /// Fails if this process may not use one of the CPUs.
     pub(super) fn check(&self) -> Result<()> {
         let WorkerCpus::List(text, cpus) = self else { return Ok(()) };
-        let here = Place::here();
+        let here = place_of_thread();
         match cpus.iter().find(|cpu| !here.cpu_numbers().contains(cpu)) {
             None => Ok(()),
             Some(cpu) => Err(Error::usage(format!(
@@ -74,7 +74,7 @@ impl WorkerCpus {
     pub(super) fn bind(&self, worker: u32) -> Result<()> {
         let cpus = match self {
             WorkerCpus::Any => return Ok(()),
-            WorkerCpus::All => Place::here().cpu_numbers(),
+            WorkerCpus::All => place_of_thread().cpu_numbers(),
             WorkerCpus::List(_, cpus) => cpus.clone(),
         };
         let Some(cpu) = cpus.get(worker as usize % cpus.len().max(1)) else { return Ok(()) };
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn workers_are_bound_in_turn() {
-        let mine = Place::here().cpu_numbers();
+        let mine = place_of_thread().cpu_numbers();
         let cpus = WorkerCpus::parse("all").unwrap();
         for worker in 0..2 * mine.len() {
             let found = std::thread::scope(|scope| {

@@ -12,8 +12,8 @@ use std::{
 use ombx_core::{
     codec,
     error::{Error, Result},
-    system::environment,
 };
+use ombx_host::environment;
 use rustix::net::sockopt;
 use serde::{Deserialize, Serialize};
 

@@ -1,11 +1,9 @@
 //! Causes of slow parts, by the sweep over links that ships.
 
-use ombx_core::{
-    benchmark::{Metric, Work},
+use ombx_record::{
     fact::{Fact, Facts, HostFacts},
-    result::{ClockFacts, Growth, Measurement, Run},
+    result::{ClockFacts, Growth, Measurement, Metric, Place, Run, Work},
     stats::Summary,
-    team::Place,
 };
 use ombx_results::verdict::{
     ALONE, BENCH, Conclusion, LinkSweep, REFERENCE, RETEST, TIMES_AGAIN, Verdict, retest_candidates,

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use ombx_core::{result::Measurement, stats::Summary};
+use ombx_record::{result::Measurement, stats::Summary};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults, Turn, Verdict},
     estimate::LOOKS,

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use ombx_core::{
-    measure::{plan::RowName, stop::LEAST_OF_LAUNCH},
-    stats::median,
-};
+use ombx_core::measure::{plan::RowName, stop::LEAST_OF_LAUNCH};
+use ombx_record::stats::median;
 use ombx_results::{
     estimate::{Progress, RowProgress, Schedule, USUAL_BUDGET, interval},
     state::{self, Distances, OTHER_STATE, States},

@@ -1,6 +1,6 @@
 //! Percentiles of the single iterations of several launches.
 
-use ombx_core::{result::SingleTimes, stats::median};
+use ombx_record::{result::SingleTimes, stats::median};
 use ombx_results::percentiles::over_launches;
 
 use super::Lines;

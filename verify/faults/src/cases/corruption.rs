@@ -8,13 +8,9 @@ mod periodic;
 
 use std::{collections::BTreeSet, rc::Rc};
 
-use ombx_core::{
-    benchmark::{
-        ParameterValue as _,
-        payload::{Check, Datatype, Mismatch},
-    },
-    result::{Measurement, Outcome},
-};
+use ombx_core::benchmark::{ParameterValue as _, payload::Datatype};
+use ombx_record::result::{Check, Measurement, Mismatch, Outcome};
+use ombx_toolchain::{Flavour, registry::Bench};
 
 use self::{
     datatypes::Derived,
@@ -25,7 +21,6 @@ use crate::{
     run::Done,
     stage::Stage,
 };
-use ombx_toolchain::{Flavour, registry::Bench};
 
 /// Returns whether the wrong byte arrives where the benchmark checks. The result of an atomic operation arrives at its origin.
 fn arrives_of(row: &Measurement, flip: Flip) -> bool {

@@ -1,12 +1,12 @@
 //! MPI calls that fail, in every part of a job.
 
-use ombx_core::system::environment;
+use Place::{Between, Calibration, Closing, End, Measuring, Open, Start, Verifying, WarmUp};
+use ombx_host::environment;
 
 use crate::{
     case::{Case, Place},
     stage::Stage,
 };
-use Place::{Between, Calibration, Closing, End, Measuring, Open, Start, Verifying, WarmUp};
 
 /// MPI call that returns an error.
 struct Row {

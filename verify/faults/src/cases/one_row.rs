@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, process::Command};
 
-use ombx_core::result::Outcome;
+use ombx_record::result::Outcome;
 
 use crate::{
     case::{Case, Place, shell},

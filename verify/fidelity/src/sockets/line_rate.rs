@@ -12,8 +12,10 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    benchmark::Figure, measure::engine::Phases, result::Measurement, stats::median, system::clock::Since,
+use ombx_host::since::Since;
+use ombx_record::{
+    result::{Figure, Measurement, Phases},
+    stats::median,
 };
 use ombx_toolchain::{
     Failure, Places, Result, Workspace, evidence, failed_if, installed, named, output, release, succeeds,
@@ -296,7 +298,7 @@ fn rate(row: &Measurement) -> Option<f64> {
 
 /// Returns the option of iperf3 for a CPU of each end, in the order of ombx, whose client is rank 0. Without a second CPU there is none.
 fn affinity() -> Vec<String> {
-    match ombx_core::team::Place::here().cpu_numbers()[..] {
+    match ombx_host::environment::place_of_thread().cpu_numbers()[..] {
         [client, server, ..] => vec!["-A".into(), format!("{client},{server}")],
         _ => Vec::new(),
     }

@@ -7,11 +7,10 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{result::Measurement, stats::median};
+use ombx_record::{result::Measurement, stats::median};
 use ombx_results::file;
-use serde_json::Value;
-
 use ombx_toolchain::{Failure, Places, Result, cannot_run, output};
+use serde_json::Value;
 
 /// Time of one run of a program, in milliseconds; the tools accept whole seconds only.
 const MILLISECONDS: u64 = 1000;
@@ -115,8 +114,8 @@ pub(super) fn mean(row: &Measurement) -> Option<f64> {
     let ns = samples.elapsed_ns.iter().sum::<u64>() as f64 / iterations;
     let work = row.work.filter(|_| ns > 0.0)?;
     Some(match row.metric {
-        ombx_core::benchmark::Metric::Bandwidth => work.bytes as f64 / ns * 1e3,
-        ombx_core::benchmark::Metric::Latency => ns / work.legs as f64 / 1e3,
+        ombx_record::result::Metric::Bandwidth => work.bytes as f64 / ns * 1e3,
+        ombx_record::result::Metric::Latency => ns / work.legs as f64 / 1e3,
     })
 }
 

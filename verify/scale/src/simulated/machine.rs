@@ -2,8 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
-use ombx_core::unit::Rank;
 use ombx_links::sweep::{Task, rounds_of};
+use ombx_record::unit::Rank;
 use ombx_results::verdict::Component;
 
 use crate::link::normal_of;

@@ -6,18 +6,17 @@ use std::{
     rc::Rc,
 };
 
-use ombx_core::{
-    benchmark::{Metric, Work, payload::Check},
-    codec,
-    error::{Error, Result},
-    result::{Measurement, Outcome, Samples},
-    stats::Summary,
-    team::{BYTES_OF_TURN, Fabric, Place, Team},
-    unit::Rank,
-};
+use ombx_core::team::{BYTES_OF_TURN, Fabric, Team};
 use ombx_links::{
     schedule::Schedule,
     sweep::{Task, renumbered, rounds_of},
+};
+use ombx_record::{
+    codec,
+    error::{Error, Result},
+    result::{Check, Measurement, Metric, Outcome, Place, Samples, Work},
+    stats::Summary,
+    unit::Rank,
 };
 use ombx_results::{
     file,

@@ -1,5 +1,6 @@
 //! One side: the command that starts its launches, and its result file.
 
+use std::ffi::OsString;
 use std::{
     fmt, fs,
     io::BufReader,
@@ -9,11 +10,10 @@ use std::{
     time::Duration,
 };
 
-use std::ffi::OsString;
-
-use ombx_core::{
+use ombx_host::search_path;
+use ombx_record::{
     error::{Error, Exit, Result},
-    system::{file::standard_input_again, search_path},
+    regular_file::standard_input_again,
 };
 use ombx_results::{
     compare::Turn,

@@ -6,10 +6,11 @@ use std::{
 };
 
 use clap::Command;
-use ombx_core::{
-    benchmark::{Choice, Metric, Registry},
+use ombx_core::benchmark::{Choice, Registry};
+use ombx_record::{
     error::{Error, Result},
-    system::file::{read_named, shown_name},
+    regular_file::{read_named, shown_name},
+    result::Metric,
     unit::{self, digits},
 };
 use ombx_results::{estimate::LEAST_LONG_LAUNCHES, verdict::Expectation};

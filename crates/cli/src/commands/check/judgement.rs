@@ -7,14 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ombx_core::{
-    benchmark::payload::Check,
+use ombx_host::{
+    environment::{hostname, timestamp},
+    node_set,
+};
+use ombx_record::{
     error::{Error, Exit, Result},
-    result::{Measurement, Outcome, Run},
-    system::{
-        environment::{hostname, timestamp},
-        file, node_set,
-    },
+    regular_file,
+    result::{Check, Measurement, Outcome, Run},
     unit::counted,
 };
 use ombx_results::{
@@ -339,7 +339,7 @@ impl Misses {
     /// Reads the misses of a directory. A file that cannot be read has none.
     pub(super) fn read(directory: &Path) -> Misses {
         let path = directory.join(format!("missed-{}.json", hostname()));
-        let text = file::read_found(&path, file::LONGEST_TEXT).unwrap_or_default();
+        let text = regular_file::read_found(&path, regular_file::LONGEST_TEXT).unwrap_or_default();
         Misses { path, dates: serde_json::from_slice(&text).unwrap_or_default(), has_changed: false }
     }
 
@@ -382,7 +382,11 @@ impl Misses {
 
     /// Writes the file if something has changed.
     pub(super) fn write(&self) -> io::Result<()> {
-        if self.has_changed { file::replace_found(&self.path, self.text().as_bytes()) } else { Ok(()) }
+        if self.has_changed {
+            regular_file::replace_found(&self.path, self.text().as_bytes())
+        } else {
+            Ok(())
+        }
     }
 
     fn text(&self) -> String {
@@ -433,8 +437,8 @@ fn unwritable(directory: &Path, why: &std::io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::{
-        benchmark::{Metric, payload::Mismatch},
+    use ombx_record::{
+        result::{Metric, Mismatch},
         unit::Rank,
     };
 

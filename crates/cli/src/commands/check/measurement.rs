@@ -3,10 +3,10 @@
 use std::process::{Command, ExitStatus};
 use std::{os::unix::process::ExitStatusExt, thread, time::Duration};
 
-use ombx_core::{
+use ombx_host::since::Since;
+use ombx_record::{
     error::{Error, Exit, Result},
     result::{Measurement, Run},
-    system::clock::Since,
 };
 use ombx_results::{
     estimate::{Cases, Group},

@@ -3,7 +3,12 @@
 use std::{collections::BTreeMap, io, time::Duration};
 
 use comfy_table::{Table, presets};
-use ombx_core::{benchmark::Metric, fact::HostFacts, order::sort_by_number, result::Growth, unit::Bytes};
+use ombx_record::{
+    fact::HostFacts,
+    order::sort_by_number,
+    result::{Growth, Metric},
+    unit::Bytes,
+};
 use ombx_results::{
     causes,
     render::{

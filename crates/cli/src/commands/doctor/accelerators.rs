@@ -1,10 +1,10 @@
 //! Findings about the accelerators of this host.
 
 use ombx_accelerator::{Described, devices};
-use ombx_core::{
-    benchmark::memory::Api,
+use ombx_core::benchmark::memory::Api;
+use ombx_host::host;
+use ombx_record::{
     result::{Mark, MarkCode},
-    system::host,
     unit::counted,
 };
 
@@ -103,7 +103,7 @@ fn narrow_link(device: &Described) -> Option<Mark> {
 #[cfg(test)]
 mod tests {
     use ombx_accelerator::Link;
-    use ombx_core::fact::Fact;
+    use ombx_record::fact::Fact;
 
     use super::*;
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ombx_core::{
+use ombx_host::{host::HostState, node_set};
+use ombx_record::result::ClockProperties;
+use ombx_record::{
     fact::{Fact, HostFacts},
-    result::{ClockFacts, Level, Mark, MarkCode},
-    system::{clock, host::HostState, node_set},
-    team::Place,
+    result::{ClockFacts, Level, Mark, MarkCode, Place},
     unit::counted,
 };
 use ombx_results::{
@@ -45,7 +45,7 @@ pub(super) struct Examination {
 
 /// What was examined of this host alone.
 pub(super) struct ThisHost {
-    pub(super) clock: clock::Facts,
+    pub(super) clock: ClockProperties,
     pub(super) host: HostState,
 }
 
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     fn this_host() -> ThisHost {
-        let clock = clock::Facts { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
+        let clock = ClockProperties { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
         ThisHost { clock, host: HostState { foreign: Some(0.25), ..HostState::default() } }
     }
 

@@ -137,7 +137,7 @@ fn plain(cell: &str) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use ombx_core::error::Exit;
+    use ombx_record::error::Exit;
 
     use super::*;
 

@@ -1,10 +1,8 @@
 //! What a word means: an option, a value of an option, a benchmark, a family, a column, a mark, a key of `ombx check` or an exit code.
 
 use clap::{Arg, Command, builder::PossibleValue};
-use ombx_core::{
-    benchmark::{Benchmark, Registry},
-    error::{Error, Exit, Result},
-};
+use ombx_core::benchmark::{Benchmark, Registry};
+use ombx_record::error::{Error, Exit, Result};
 
 use super::{
     PAGES,

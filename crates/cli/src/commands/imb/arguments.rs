@@ -3,11 +3,11 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
-use ombx_core::{
-    benchmark::{
-        ElementType, ParameterValue, RankMatrix, Threading,
-        memory::{Api, Place},
-    },
+use ombx_core::benchmark::{
+    ElementType, ParameterValue, RankMatrix, Threading,
+    memory::{Api, Place},
+};
+use ombx_record::{
     error::{Error, Result},
     unit::Bytes,
 };

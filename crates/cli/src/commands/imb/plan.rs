@@ -10,12 +10,14 @@ use ombx_core::{
         memory::{Api, BufferMemory, CACHE_SIZE, Cache},
         payload::Datatype,
     },
-    error::{Error, Result},
     measure::{
         plan::{Effort, Plan},
         runner::Part,
     },
-    system::file::{read_named_on_ranks, shown_name},
+};
+use ombx_record::{
+    error::{Error, Result},
+    regular_file::{read_named_on_ranks, shown_name},
     unit::{Bytes, parse_sizes},
 };
 use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups, ImbMode};

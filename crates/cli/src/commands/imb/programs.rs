@@ -1,9 +1,7 @@
 //! The programs of IMB and their benchmarks, each with its counterpart in ombx.
 
-use ombx_core::{
-    benchmark::Preset,
-    error::{Error, Result},
-};
+use ombx_core::benchmark::Preset;
+use ombx_record::error::{Error, Result};
 use ombx_results::render::{
     ImbBenchmark,
     ImbClass::{

@@ -8,11 +8,13 @@ use ombx_core::{
         Choice, Chosen, Depth, Distance, ElementType, MEMORY_LIMIT, PairCount, Pairing, ParameterValue,
         Threading, Threads,
     },
-    error::{Error, Result},
     measure::{
         plan::{Effort, Plan},
         runner::Part,
     },
+};
+use ombx_record::{
+    error::{Error, Result},
     unit::Bytes,
 };
 use ombx_results::render::{ImbBenchmark, ImbClass};

@@ -19,7 +19,9 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{benchmark::Registry, error::Kind, system::clock::Since};
+use ombx_core::benchmark::Registry;
+use ombx_host::since::Since;
+use ombx_record::error::Kind;
 use rustix::fs::fstat;
 use tempfile::TempDir;
 

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use ombx_core::{
     benchmark::{ParameterValue, Root},
-    error::{Error, Result},
     two_sided::pattern::Buffers,
+};
+use ombx_record::{
+    error::{Error, Result},
     unit::{Bytes, parse_memory},
 };
 

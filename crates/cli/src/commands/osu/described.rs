@@ -2,12 +2,12 @@
 
 use std::fmt::Display;
 
-use ombx_core::{
-    benchmark::{
-        Chosen, Parameter, ParameterValue, Topology,
-        neighbourhood::{NEIGHBOURS, TORUS},
-        payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, STRIDE},
-    },
+use ombx_core::benchmark::{
+    Chosen, Parameter, ParameterValue, Topology,
+    neighbourhood::{NEIGHBOURS, TORUS},
+    payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, STRIDE},
+};
+use ombx_record::{
     error::{Error, Result},
     unit::Bytes,
 };

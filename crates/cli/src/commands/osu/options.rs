@@ -7,10 +7,12 @@ use ombx_core::{
         Threading, Threads,
         memory::{Api, BufferMemory, Place},
     },
-    error::{Error, Result},
     measure::plan::Plan,
-    system::performance::{INSTRUCTIONS, kernel_meter},
     two_sided::pattern::Buffers,
+};
+use ombx_host::performance::{INSTRUCTIONS, kernel_meter};
+use ombx_record::{
+    error::{Error, Result},
     unit::{Bytes, parse_sizes},
 };
 use ombx_results::render::{OsuAccelerator, OsuColumns};

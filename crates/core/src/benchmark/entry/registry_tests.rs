@@ -1,7 +1,9 @@
 //! The rules of the registry.
 
+use ombx_record::unit::parse_sizes;
+
 use super::*;
-use crate::{benchmark::Named, testkit::Probe, unit::parse_sizes};
+use crate::{benchmark::Named, testkit::Probe};
 
 static SYNC: Parameter = Parameter::listed("sync", "x", (&["pscw", "lock"], &[]), ("pscw", Named::Always));
 static PUT_BW: Benchmark = Benchmark::new::<Probe<1>>("rma.put_bw", "x")

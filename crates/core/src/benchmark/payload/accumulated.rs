@@ -4,12 +4,14 @@
 //! memory and operand are the two contributions to a reduction. Its result is exact after one iteration, and after more where
 //! nothing can overflow.
 
-use crate::{
-    benchmark::{
-        ElementType, Numbers, ReductionOp,
-        payload::{Check, Contributors, Fill, MessageId, Mismatch, Reduced, Reduction, Slots},
-    },
+use ombx_record::{
+    result::{Check, Mismatch},
     unit::Rank,
+};
+
+use crate::benchmark::{
+    ElementType, Numbers, ReductionOp,
+    payload::{Contributors, Fill, MessageId, Reduced, Reduction, Slots},
 };
 
 /// An operation on memory.
@@ -443,8 +445,9 @@ mod tests {
 
 #[cfg(test)]
 mod words_tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     proptest! {
         #![proptest_config(crate::testkit::seeded())]

@@ -6,14 +6,16 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use crate::{
-    benchmark::{
-        CaseValues, Chosen, Named, Parameter,
-        groups::{code, pairs},
-        payload::{Check, MessageId, Words},
-    },
+use ombx_record::{
     error::{Error, Result},
+    result::Check,
     unit::Bytes,
+};
+
+use crate::benchmark::{
+    CaseValues, Chosen, Named, Parameter,
+    groups::{code, pairs},
+    payload::{MessageId, Words},
 };
 
 crate::parameter! {

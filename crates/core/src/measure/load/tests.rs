@@ -2,20 +2,20 @@
 
 use std::collections::BTreeSet;
 
+use ombx_record::{
+    result::{Check, Figure, Measurement, Mismatch, Outcome},
+    unit::{Rank, parse_sizes},
+};
+
 use crate::{
-    benchmark::{
-        Benchmark, Choice, Figure, Layout, Pairs,
-        payload::{Check, Mismatch},
-    },
+    benchmark::{Benchmark, Choice, Layout, Pairs},
     measure::{
         plan::{Effort, Launch, Plan},
         runner::{Part, run_all},
         session::Memory,
     },
-    result::{Measurement, Outcome},
     testkit::{SimLink, measure, on_uneven_ranks},
     two_sided::pattern::{PatternKernel, PingPong, Stream},
-    unit::{Rank, parse_sizes},
 };
 
 type Link = SimLink<1000, 1>;

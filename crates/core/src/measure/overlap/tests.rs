@@ -1,12 +1,15 @@
 //! Overlap of simulated operations, in virtual time.
 
+use ombx_record::{
+    error::Error,
+    result::{Measurement, Metric, Outcome, Work},
+};
+
 use super::*;
 use crate::{
-    benchmark::{Benchmark, Layout, Metric, ParameterValue, Work},
-    error::Error,
+    benchmark::{Benchmark, Layout, ParameterValue},
+    clock::VirtualTime,
     measure::plan::{Effort, Plan},
-    result::{Measurement, Outcome},
-    system::clock::VirtualTime,
     testkit::{SimMesh, ThreadTeam, measure, noise::Noise},
 };
 
@@ -65,8 +68,8 @@ impl<const PROGRESS: u8> Kernel for Simulated<PROGRESS> {
     }
 
     fn check(&mut self, _: Fill) -> Result<Check> {
-        let mismatch = crate::benchmark::payload::Mismatch {
-            rank: crate::unit::Rank(0),
+        let mismatch = ombx_record::result::Mismatch {
+            rank: ombx_record::unit::Rank(0),
             slot: 0,
             byte: 0,
             expected: 1,
@@ -120,7 +123,7 @@ fn row(bench: &'static Benchmark, sizes: &str, tests: &'static str) -> Measureme
 
 fn row_of(bench: &'static Benchmark, sizes: &str, tests: &'static str, iterations: u64) -> Measurement {
     let mut plan = Plan {
-        sizes: Some(crate::unit::parse_sizes(sizes).unwrap()),
+        sizes: Some(ombx_record::unit::parse_sizes(sizes).unwrap()),
         effort: Effort::Fixed { iterations, warmup: 2 },
         ..Plan::default()
     };
@@ -194,7 +197,7 @@ fn around(median: f64, half: f64) -> Summary {
 
 /// Returns the overlap for times of known medians, whose intervals have the same half width.
 fn percent(pure: f64, compute: f64, overall: f64, half: f64) -> std::result::Result<Overlap, String> {
-    let clock = Facts { source: "manual", resolution_ns: 10, overhead_ns: 9 };
+    let clock = ClockProperties { source: "manual", resolution_ns: 10, overhead_ns: 9 };
     overlap_percent(&around(pure, half), &around(compute, half), &around(overall, half), clock)
 }
 
@@ -207,7 +210,7 @@ fn the_formula_is_that_of_the_osu_benchmarks_or_gives_a_reason() {
         &around(100.0, 1.0),
         &around(100.0, 1.0),
         &around(300.0, 1.0),
-        Facts { source: "manual", resolution_ns: 10, overhead_ns: 9 },
+        ClockProperties { source: "manual", resolution_ns: 10, overhead_ns: 9 },
     );
     assert_eq!(slower["overlap_percent"], Figure::Value(0.0), "slower together than in sequence: no overlap");
     assert_eq!(slower["overlap_high_percent"], Figure::Value(0.0));
@@ -220,7 +223,7 @@ fn the_error_contains_all_three_intervals() {
     assert!((wide.half_width - 100.0 / 1000.0 * (2.25f64 * 1600.0).sqrt()).abs() < 1e-9, "{wide:?}");
     let why = percent(1000.0, 1000.0, 1500.0, 170.0).unwrap_err();
     assert!(why.contains("50 % with an error of 26 points"), "{why}");
-    let clock = Facts { source: "manual", resolution_ns: 10, overhead_ns: 9 };
+    let clock = ClockProperties { source: "manual", resolution_ns: 10, overhead_ns: 9 };
     let [good, bad] = [around(1000.0, 1.0), Summary { ci95: None, ..around(1000.0, 1.0) }];
     assert!(overlap_percent(&bad, &good, &good, clock).unwrap_err().contains("no 95% interval"));
 }
@@ -228,7 +231,7 @@ fn the_error_contains_all_three_intervals() {
 /// Intervals from noisy times of known medians contain the known overlap.
 #[test]
 fn the_interval_covers_the_overlap() {
-    let clock = Facts { source: "manual", resolution_ns: 1, overhead_ns: 9 };
+    let clock = ClockProperties { source: "manual", resolution_ns: 1, overhead_ns: 9 };
     let mut noise = Noise::Independent { sigma: 0.1 }.stream(16);
     let mut times = |median: f64| {
         Summary::new(&(0..200).map(|_| median * noise.next_time()).collect::<Vec<_>>()).unwrap()
@@ -250,7 +253,7 @@ fn the_interval_covers_the_overlap() {
 #[test]
 fn parts_of_an_overlapped_operation_are_times_of_their_own() {
     let mut plan = Plan {
-        sizes: Some(vec![crate::unit::Bytes(8)]),
+        sizes: Some(vec![ombx_record::unit::Bytes(8)]),
         effort: Effort::Fixed { iterations: 40, warmup: 2 },
         ..Plan::default()
     };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    system::clock::Skew,
+    clock::Skew,
     testkit::{SimMesh, ThreadTeam, on_ranks, on_skewed_ranks},
 };
 

@@ -2,17 +2,20 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use ombx_record::{
+    result::{Aggregation, Measurement, Metric, Mismatch, Outcome},
+    unit::{Bytes, Rank},
+};
+
 use super::*;
 use crate::{
-    benchmark::{Aggregation, Choice, Chosen, Layout, Metric, Pairs, Threads, payload::Mismatch},
+    benchmark::{Choice, Chosen, Layout, Pairs, Threads},
     measure::{
         plan::{Effort, Plan},
         runner::{self, Part},
         session::Memory,
     },
-    result::{Measurement, Outcome},
     testkit::{ThreadTeam, on_ranks},
-    unit::{Bytes, Rank},
 };
 
 /// Size with which thread 1 of rank 1 has wrong data.

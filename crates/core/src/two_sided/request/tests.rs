@@ -1,13 +1,16 @@
 //! Requests to servers of known service time, in virtual time.
 
+use ombx_record::{
+    result::{Figure, Measurement, Outcome, Work},
+    unit::parse_sizes,
+};
+
 use super::*;
 use crate::{
-    benchmark::{Benchmark, Chosen, Depth, Figure, Kernel, ParameterValue, Work},
+    benchmark::{Benchmark, Chosen, Depth, Kernel, ParameterValue},
     measure::plan::{Effort, Plan},
-    result::{Measurement, Outcome},
     testkit::{PAUSE_NS, SimServer, measure},
     two_sided::request::{ACHIEVED, Arrivals, BACKLOG, Rate},
-    unit::parse_sizes,
 };
 
 /// 100 us for each request: 10,000 per second.
@@ -104,8 +107,7 @@ const REQUESTS: u64 = 30_000;
 fn a_pause_shows_in_the_p99_of_an_open_loop_and_a_closed_loop_hides_it() {
     static OPEN: Benchmark = requests::<Pausing>("sim.open");
     static CLOSED: Benchmark = Benchmark::new::<Closed<Pausing>>("sim.closed", "x");
-    let p99 =
-        |row: &Measurement| row.percentiles(&[0.99], crate::system::clock::Clock::manual(9).0.facts())[0];
+    let p99 = |row: &Measurement| row.percentiles(&[0.99], crate::clock::Clock::manual(9).0.facts())[0];
     let [open, closed] = [&OPEN, &CLOSED].map(|bench| {
         let plan = Plan { batch: Some(1), ..plan("1000", REQUESTS) };
         measure(2, bench, &plan).unwrap().rows.remove(0)

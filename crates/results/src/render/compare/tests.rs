@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_core::benchmark::Metric;
+use ombx_record::result::Metric;
 
 use super::*;
 use crate::compare::{Change, Power, StateOfSides, Unit};

@@ -2,18 +2,16 @@
 
 mod groups;
 
+use ombx_record::{
+    result::{Level, Mark, MarkCode, Metric, Place, Work},
+    stats::Summary,
+};
 use serde_json::Value;
 
 use super::*;
 use crate::{
     render::{LinksCsv, LinksForm, LinksSummary, links_status, monitoring::Status},
     verdict::{Conclusion, Verdict},
-};
-use ombx_core::{
-    benchmark::{Metric, Work},
-    result::{Level, Mark, MarkCode},
-    stats::Summary,
-    team::Place,
 };
 
 /// Renderer that gets the verdict on its links before their last launch ends, as in a job.

@@ -6,9 +6,11 @@ use std::{
 };
 
 use comfy_table::{CellAlignment, Row, Table, presets};
-use ombx_core::{
-    benchmark::{Figure, Metric, interval_names, payload::Check},
-    result::{BetweenRuns, Level, MESSAGE_RATE_UNIT, MarkCode, Measurement, Rate, Run, StateFigure},
+use ombx_record::{
+    result::{
+        BetweenRuns, Check, Figure, Level, MESSAGE_RATE_UNIT, MarkCode, Measurement, Metric, Rate, Run,
+        StateFigure, interval_names,
+    },
     stats::{Summary, least_samples},
     unit::Bytes,
 };

@@ -1,8 +1,12 @@
 //! Expectations and references.
 
+use ombx_record::{
+    result::{Measurement, Work},
+    stats::Summary,
+};
+
 use super::*;
 use crate::verdict::Conclusion;
-use ombx_core::{benchmark::Work, result::Measurement, stats::Summary};
 
 /// Builds the rows of hosts with one rank each: 8 bytes and 1 MB, with these times.
 fn rows(hosts: u32, ns: impl Fn(u32, u32) -> f64) -> Vec<Measurement> {
@@ -26,8 +30,9 @@ fn rows(hosts: u32, ns: impl Fn(u32, u32) -> f64) -> Vec<Measurement> {
 
 fn run(hosts: u32, ns: impl Fn(u32, u32) -> f64) -> RunWithRows {
     let golden = crate::golden();
-    let place = |at: u32| ombx_core::team::Place { host: format!("h{at}"), ..golden.run.places[0].clone() };
-    let run = ombx_core::result::Run { places: (0..hosts).map(place).collect(), ..golden.run.clone() };
+    let place =
+        |at: u32| ombx_record::result::Place { host: format!("h{at}"), ..golden.run.places[0].clone() };
+    let run = ombx_record::result::Run { places: (0..hosts).map(place).collect(), ..golden.run.clone() };
     RunWithRows {
         rows: rows(hosts, ns),
         end: Some((RunOutcome::Complete, Default::default())),
@@ -40,7 +45,7 @@ fn judged(now: &RunWithRows, expect: &[&str], reference: Option<&RunWithRows>) -
     let mut plan = BTreeMap::new();
     let expectations = expect.iter().map(|text| text.parse().unwrap()).collect();
     Criteria { expectations, ..Criteria::default() }.describe(&mut plan);
-    let mut sweep = LinkSweep::of_run(&ombx_core::result::Run { plan, ..now.run.clone() });
+    let mut sweep = LinkSweep::of_run(&ombx_record::result::Run { plan, ..now.run.clone() });
     now.rows.iter().for_each(|row| sweep.add(row));
     let sizes = [Bytes(8), Bytes(1_000_000)];
     let of = |run: &RunWithRows| {

@@ -1,9 +1,8 @@
 //! Verdicts on few links.
 
-use ombx_core::{
-    benchmark::Metric,
+use ombx_record::{
     fact::{Fact, Facts},
-    result::Growth,
+    result::{Growth, Metric},
 };
 
 use super::*;

@@ -3,13 +3,10 @@
 use std::{thread, time::Duration};
 
 use ombx_core::{
-    benchmark::{
-        Benchmark, Context, Figure, Metric, ParameterValue,
-        payload::{Check, Slots},
-    },
+    benchmark::{Benchmark, Context, Figure, Metric, ParameterValue, payload::Slots},
     error::Result,
     measure::plan::Plan,
-    result::{MarkCode, Measurement, Outcome},
+    result::{Check, MarkCode, Measurement, Outcome},
     two_sided::{
         request::{self, Rate, run_requests},
         scheduled_link::RequestLink,

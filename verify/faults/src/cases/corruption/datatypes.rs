@@ -1,13 +1,10 @@
 //! Derived datatypes of messages, and where their payload and gaps are.
 
-use ombx_core::{
-    benchmark::{
-        Chosen, ParameterValue as _,
-        payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, STRIDE},
-    },
-    error::Result,
-    result::Measurement,
+use ombx_core::benchmark::{
+    Chosen, ParameterValue as _,
+    payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, STRIDE},
 };
+use ombx_record::{error::Result, result::Measurement};
 
 /// Derived datatypes of a job, and its settings of their blocks.
 #[derive(Clone, Copy, Debug)]

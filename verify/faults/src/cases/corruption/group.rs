@@ -2,7 +2,7 @@
 
 use std::{path::Path, process::Command, time::Duration};
 
-use ombx_core::result::Measurement;
+use ombx_record::result::Measurement;
 use ombx_toolchain::registry::Bench;
 
 use super::datatypes::Derived;

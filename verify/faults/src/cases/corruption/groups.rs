@@ -2,7 +2,7 @@
 
 use std::{env, path::PathBuf};
 
-use ombx_core::result::Measurement;
+use ombx_record::result::Measurement;
 use ombx_toolchain::registry::{self, Bench, OneSided};
 
 use super::{

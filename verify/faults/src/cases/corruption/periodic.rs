@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use ombx_core::{benchmark::payload::Check, result::Outcome};
+use ombx_record::result::{Check, Outcome};
 use ombx_results::publishable::found_from;
 
 use super::{

@@ -1,14 +1,13 @@
 //! Tests of the places of blocks, and of the verification of payload and gaps.
 
-use super::*;
-use crate::{
-    benchmark::{
-        Chosen, ParameterValue,
-        payload::{Fill, Mismatch, Slots},
-    },
-    unit::Rank,
-};
+use ombx_record::{result::Mismatch, unit::Rank};
 use proptest::prelude::*;
+
+use super::*;
+use crate::benchmark::{
+    Chosen, ParameterValue,
+    payload::{Fill, Slots},
+};
 
 fn chosen(length: Option<u64>, stride: Option<u64>) -> Chosen {
     let mut chosen = Chosen::default();
@@ -131,7 +130,7 @@ fn defaults_and_refusals() {
     ];
     for (datatype, length, stride, words) in refusals {
         let refusal = Blocks::chosen(datatype, &chosen(length, stride)).unwrap_err();
-        assert_eq!(refusal.kind(), crate::error::Kind::Usage);
+        assert_eq!(refusal.kind(), ombx_record::error::Kind::Usage);
         assert!(refusal.to_string().contains(words), "{refusal}");
     }
     for text in ["0", "2G", "x"] {

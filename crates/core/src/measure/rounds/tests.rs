@@ -1,0 +1,50 @@
+//! Tests of rounds on simulated links.
+
+use ombx_host::performance::{Counted, INSTRUCTIONS, Meter, OpenMeter};
+use ombx_record::{result::Figure, unit::Bytes};
+
+use crate::{
+    benchmark::Benchmark,
+    measure::plan::{Effort, Plan},
+    testkit::{SimLink, measure},
+    two_sided::pattern::{PatternKernel, PingPong},
+};
+
+/// Counts 6200 instructions in each round, and has no other counter.
+#[derive(Default)]
+struct PerRound {
+    is_running: bool,
+    rounds: u32,
+}
+
+impl Meter for PerRound {
+    fn start(&mut self) {
+        assert!(!std::mem::replace(&mut self.is_running, true));
+    }
+
+    fn stop(&mut self) {
+        assert!(std::mem::replace(&mut self.is_running, false));
+        self.rounds += 1;
+    }
+
+    fn counted(&mut self) -> Counted {
+        let none = ("cycles_per_op".to_owned(), Err("unavailable: a test".to_owned()));
+        [(INSTRUCTIONS.to_owned(), Ok(6200.0 * f64::from(self.rounds))), none].into()
+    }
+}
+
+static METERED: Benchmark = Benchmark::new::<PatternKernel<PingPong, SimLink<1000, 1>>>("sim.metered", "x");
+
+#[test]
+fn only_timed_rounds_count_and_only_if_they_are_to() {
+    let effort = Effort::Fixed { iterations: 60, warmup: 2 };
+    let row = |counters: Option<OpenMeter>| {
+        let plan = Plan { sizes: Some(vec![Bytes(8)]), effort, counters, ..Plan::default() };
+        measure(2, &METERED, &plan).unwrap().rows.remove(0)
+    };
+    let figures = row(Some(|| Box::new(PerRound::default()))).figures;
+    // The warm-up is repeated at the start of the only round: 62 iterations of two messages.
+    assert_eq!(figures[INSTRUCTIONS], Figure::Value(50.0));
+    assert_eq!(figures["cycles_per_op"], Figure::Unresolved("unavailable: a test".into()));
+    assert!(!row(None).figures.contains_key(INSTRUCTIONS));
+}
