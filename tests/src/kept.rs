@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use ombx_record::file::{self, RunWithRows};
 use ombx_record::result::{Check, Figure, Measurement, Outcome};
-use ombx_results::file::{self, RunWithRows};
 
 use crate::{Done, Files, Job, results};
 

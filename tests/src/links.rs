@@ -2,8 +2,8 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
+use ombx_record::file;
 use ombx_record::result::{Check, Measurement, Outcome};
-use ombx_results::file;
 
 use crate::{Job, kept::Kept};
 

@@ -2,14 +2,12 @@
 
 use std::{fs, io::BufReader, path::Path};
 
-use ombx_results::{
-    file::{self, Record, RunWithRows},
-    verdict::LinkSweep,
-};
+use ombx_record::file::{self, Record, RunWithRows};
+use ombx_results::verdict::LinkSweep;
 use serde_json::{Value, json};
 
 /// Result file of a single launch.
-pub const GOLDEN: &str = include_str!("../../crates/results/tests/golden/one_launch.jsonl");
+pub const GOLDEN: &str = include_str!("../../crates/record/tests/golden/one_launch.jsonl");
 
 /// Parses the lines of a result file or of JSON Lines on standard output.
 pub fn lines(text: &str) -> Vec<Value> {

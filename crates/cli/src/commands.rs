@@ -28,7 +28,7 @@ use clap::{
 };
 use ombx_core::benchmark::Registry;
 use ombx_record::error::{Error, Exit, Result};
-use ombx_results::file::is_named_as_result;
+use ombx_record::file::is_named_as_result;
 
 use crate::{
     arguments::{argv, output::some_of, parameters},

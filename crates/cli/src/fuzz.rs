@@ -5,10 +5,10 @@ use std::{ffi::OsString, os::unix::ffi::OsStringExt, sync::LazyLock};
 
 use ombx_core::benchmark::Registry;
 use ombx_record::error::{Error, Kind, Result};
+use ombx_record::file;
 use ombx_report::{Report, Samples, Source, page};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
-    file,
     plot::{self, Characters},
     samples::SampleStore,
 };
@@ -96,7 +96,7 @@ pub fn pages(bytes: &[u8]) {
     file.runs.iter().for_each(|run| base.run(run));
     file.runs.iter().for_each(|run| new.run(run));
     let comparison = Comparison::new(&base, &new, Settings::default());
-    let source = [Source { name: "a<b>.jsonl", file: &file }];
+    let source = [Source { name: "a<b>.jsonl", file: &file.clone().into() }];
     let mut store = SampleStore::at_most(64);
     file.runs.iter().for_each(|run| store.launch(run));
     let cases = store.into_cases();

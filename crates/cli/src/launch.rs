@@ -35,7 +35,7 @@ use ombx_core::benchmark::Medium;
 use ombx_host::environment::place_of_thread;
 use ombx_host::{host, remote_shell, since::Since};
 use ombx_record::error::{Error, Exit, Result};
-use ombx_results::file::Launched;
+use ombx_record::file::Launched;
 
 #[cfg(not(feature = "mpi"))]
 pub(crate) use self::no_mpi as mpiexec;

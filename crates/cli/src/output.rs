@@ -18,6 +18,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ombx_record::file::{self, Launched, Record, Rounds, RunOutcome};
 use ombx_record::{
     error::{Error, Result},
     fact::Fact,
@@ -26,7 +27,6 @@ use ombx_record::{
 };
 use ombx_results::{
     estimate::{self, Cases},
-    file::{self, Launched, Record, Rounds, RunOutcome},
     number::Units,
     percentiles::Percentiles,
     publishable::Reached,

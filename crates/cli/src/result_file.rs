@@ -9,16 +9,18 @@ use std::{
     time::SystemTime,
 };
 
+use ombx_record::file::{self, Record, Records, Round, RunWithRows};
+use ombx_record::link;
 use ombx_record::{
     error::{Error, Result},
     regular_file::shown_name,
     result::{Measurement, Run},
 };
+use ombx_results::verdict::SweptRun;
 use ombx_results::{
     compare::SideResults,
-    file::{self, Record, Records, Round, RunWithRows},
     runs::{EarlierRuns, KnownRows},
-    verdict::{self, LinkSweep},
+    verdict::LinkSweep,
 };
 
 /// Runs that a command has read. Each run counts once, because a copy of a launch is no further launch.
@@ -174,7 +176,7 @@ impl Sorter {
             let Some(run) = self.held.take() else { return pass(record, self.is_sweep) };
             self.is_sweep = match &record {
                 Record::Round(_) => true,
-                Record::Launch(row) => row.bench == verdict::BENCH,
+                Record::Launch(row) => row.bench == link::BENCH,
                 _ => false,
             };
             Some((run, Some(record)))
@@ -236,13 +238,13 @@ pub(crate) fn named(path: &Path, why: &dyn std::fmt::Display) -> Error {
 }
 
 /// Returns the sweep over links of these runs, which are launches of one result.
-pub(crate) fn only_sweep(runs: &[RunWithRows]) -> Result<LinkSweep> {
+pub(crate) fn only_sweep(runs: &[SweptRun]) -> Result<LinkSweep> {
     let mut sweep = LinkSweep::default();
     for run in runs {
-        if sweep.hosts.ranks() > 0 && !sweep.continues_with(&run.run) {
+        if sweep.hosts.ranks() > 0 && !sweep.continues_with(&run.run.run) {
             return Err(several_sweeps());
         }
-        sweep.add_run(run);
+        sweep.add_swept(run);
     }
     match runs {
         [] => Err(no_sweep()),

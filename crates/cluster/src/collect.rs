@@ -6,7 +6,11 @@ use ombx_record::{
     error::{Error, Result},
     result::{Measurement, Outcome, Run},
 };
-use ombx_results::verdict::{self, ALONE, Conclusion, HostGroups, Hosts, LinkSweep, RETEST, Verdict};
+use ombx_record::{
+    link::{ALONE, RETEST},
+    verdict::{Conclusion, Verdict},
+};
+use ombx_results::verdict::{self, HostGroups, Hosts, LinkSweep};
 
 use crate::{
     cluster::Cluster,

@@ -8,11 +8,11 @@ use std::{
     process::Command,
 };
 
+use ombx_record::file::{self, RunOutcome, RunWithRows};
 use ombx_record::{
     error::{Error, Result},
     regular_file::{LONGEST_TEXT, read_found_text},
 };
-use ombx_results::file::{self, RunOutcome, RunWithRows};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use std::{
 
 use ombx_host::node_set;
 use ombx_record::error::{Exit, Result};
-use ombx_results::verdict::{Conclusion, Verdict};
+use ombx_record::verdict::{Conclusion, Verdict};
 
 use crate::{
     cluster::{Cluster, FailOn},

@@ -17,15 +17,17 @@ use ombx_core::{
     },
     team::Team,
 };
+use ombx_record::link;
 use ombx_record::{
     error::{Error, Kind, Result},
     result::{Check, Growth, Mark, Measurement, Outcome, Run, Tally},
     unit::{Bytes, Rank},
 };
-use ombx_results::{
+use ombx_record::{
     file::{self, Record},
-    verdict::{self, Criteria, Hosts, LOOKS, MOST_ROWS, ROUND, Retest, TIMES_AGAIN, TimesBySize},
+    link::ROUND,
 };
+use ombx_results::verdict::{self, Criteria, Hosts, LOOKS, MOST_ROWS, Retest, TIMES_AGAIN, TimesBySize};
 use serde::{Deserialize, Serialize};
 
 use crate::schedule::{Mode, Schedule};
@@ -215,7 +217,7 @@ impl Sweep<'_> {
                     "cannot read the row of a rank: check that all ranks run the same ombx",
                 ));
             };
-            let is_again = row.axes.contains_key(verdict::RETEST);
+            let is_again = row.axes.contains_key(link::RETEST);
             let times = if is_again { &mut self.alone } else { &mut self.times };
             times.add(&row, &self.hosts, MOST_ROWS);
             self.opening.sink.case(&row)
@@ -245,11 +247,11 @@ impl Sweep<'_> {
 
 /// Converts the row of a pair to a row of the sweep, with rank numbers of the whole team.
 pub fn renumbered(mut row: Measurement, ends: [Rank; 2], labels: Labels<'_>) -> Measurement {
-    row.bench = verdict::BENCH.into();
+    row.bench = link::BENCH.into();
     row.axes.insert("from".into(), ends[0].to_string());
     row.axes.insert("to".into(), ends[1].to_string());
     row.axes.extend(labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
-    row.key = verdict::key_of_link(&row.axes, row.bytes, row.depth);
+    row.key = link::key_of_link(&row.axes, row.bytes, row.depth);
     for samples in row.samples.iter_mut().chain(&mut row.tail) {
         samples.rank = ends[0].0;
     }
@@ -272,7 +274,7 @@ impl Sink for PairSink<'_> {
     }
 
     fn starting(&mut self, row: &Measurement) {
-        self.outer.starting(&Measurement { bench: verdict::BENCH.into(), ..row.clone() });
+        self.outer.starting(&Measurement { bench: link::BENCH.into(), ..row.clone() });
     }
 
     fn alive(&self) {
@@ -295,7 +297,7 @@ impl Sink for PairSink<'_> {
 /// Returns the options of the sweep for the result file.
 fn describe(task: &Task, plan: &Plan) -> BTreeMap<String, String> {
     let mut options = runner::describe(plan, &[task.choice]);
-    options.insert("benchmarks".into(), verdict::BENCH.into());
+    options.insert("benchmarks".into(), link::BENCH.into());
     options.insert("links".into(), task.mode.name().into());
     options.insert("retest".into(), task.retest.to_string());
     task.criteria.describe(&mut options);
@@ -361,13 +363,13 @@ impl Sweep<'_> {
     /// Measures a link while all other ranks sleep. Collective over all ranks.
     fn measure_alone(&mut self, link: Retest, attempt: usize) -> Result<()> {
         let (from, to) = (Rank(link.from), Rank(link.to));
-        let value = if link.is_slow { verdict::ALONE } else { verdict::REFERENCE };
+        let value = if link.is_slow { link::ALONE } else { link::REFERENCE };
         let pair = match partner_in([from, to], self.team.rank()) {
             Some(partner) => Some((partner, self.team.pair(partner, from)?)),
             None => None,
         };
         let pair = pair.as_ref().map(|(partner, pair)| (*partner, &**pair));
-        let labels = [(verdict::RETEST, value.into()), (verdict::ATTEMPT, attempt.to_string())];
+        let labels = [(link::RETEST, value.into()), (link::ATTEMPT, attempt.to_string())];
         self.measure_step(pair, Bytes(link.bytes), &labels)
     }
 }

@@ -4,9 +4,10 @@ pub(crate) mod curve;
 pub(crate) mod distribution;
 
 use ombx_record::unit::Bytes;
+use ombx_record::verdict::Component;
 use ombx_results::{
     plot::{HeatMap, Shades, extent},
-    verdict::{Component, LinkSweep},
+    verdict::LinkSweep,
 };
 
 use crate::{

@@ -10,7 +10,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut store = SampleStore::default();
-//! file::open("../results/tests/golden/one_launch.jsonl")?.runs.iter().for_each(|run| store.launch(run));
+//! file::open("../record/tests/golden/one_launch.jsonl")?.runs.iter().for_each(|run| store.launch(run));
 //! let mut cases = store.into_cases();
 //! cases.retain(|case| case.row().bench == "p2p.latency");
 //! let inputs = [Input { label: "cluster", cases: &cases }];

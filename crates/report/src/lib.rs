@@ -6,8 +6,8 @@
 //! ```
 //! use ombx_report::{Report, Source, page};
 //!
-//! # fn main() -> Result<(), ombx_results::file::ReadError> {
-//! let file = ombx_results::file::open("../results/tests/golden/one_launch.jsonl")?;
+//! # fn main() -> Result<(), ombx_record::file::ReadError> {
+//! let file = ombx_record::file::open("../record/tests/golden/one_launch.jsonl")?.into();
 //! let sources = [Source { name: "v1.jsonl", file: &file }];
 //! let html = page(&Report { sources: &sources, ..Report::default() });
 //! assert!(html.starts_with("<!DOCTYPE html>") && html.contains("p2p.latency"));
@@ -21,7 +21,7 @@ mod run_list;
 mod section;
 
 pub use ombx_plot::Input as Samples;
-use ombx_results::{compare::Comparison, file::ResultFile, history::History, number::Units};
+use ombx_results::{compare::Comparison, history::History, number::Units, verdict::SweptFile};
 
 pub use self::{page::page, section::distributions::MAX_BENCHMARKS};
 
@@ -31,7 +31,7 @@ pub struct Source<'a> {
     /// Name on the page.
     pub name: &'a str,
     /// Contents of the file.
-    pub file: &'a ResultFile,
+    pub file: &'a SweptFile,
 }
 
 /// Results of a directory over time.

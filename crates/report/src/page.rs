@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use ombx_record::unit::counted;
-use ombx_results::{
-    render::plain,
+use ombx_record::{
     runs::{hosts, library},
+    unit::counted,
 };
+use ombx_results::render::plain;
 
 use crate::{
     Report, Source,
@@ -151,9 +151,9 @@ mod tests {
 
     #[test]
     fn text_of_a_file_brings_no_control_characters() {
-        let golden = include_str!("../../results/tests/golden/one_launch.jsonl");
+        let golden = include_str!("../../record/tests/golden/one_launch.jsonl");
         let doctored = golden.replace("p2p.latency", "p2p\\u001b[2J\\u202elatency");
-        let file = ombx_results::file::read(doctored.as_bytes()).unwrap();
+        let file = ombx_record::file::read(doctored.as_bytes()).unwrap().into();
         let sources = [Source { name: "a.jsonl", file: &file }];
         let html = page(&Report { sources: &sources, ..Report::default() });
         assert!(html.contains("p2p [2J latency"));

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use ombx_record::result::{Measurement, Outcome, Tally};
+use ombx_record::{
+    file::{RunOutcome, RunWithRows},
+    link,
+    result::{Measurement, Outcome, Tally},
+};
 use ombx_results::{
-    file::{ResultFile, RunOutcome, RunWithRows},
     number::Units,
-    verdict::{self, LinkSweep},
+    verdict::{LinkSweep, SweptFile, SweptRun},
 };
 
 use crate::Source;
@@ -22,13 +25,13 @@ pub(crate) struct RunList<'a> {
 pub(crate) struct RunEntry<'a> {
     /// Unique name.
     pub(crate) name: String,
+    pub(crate) swept: &'a SweptRun,
+    /// Its run, without the links in rounds.
     pub(crate) run: &'a RunWithRows,
     /// Number of the first row.
     pub(crate) first: usize,
     /// Whether the file ends inside a record.
     pub(crate) cut_off: bool,
-    /// Links in rounds.
-    pub(crate) links: Option<LinkSweep>,
 }
 
 /// A row with its number. Links on the page refer to the number.
@@ -42,14 +45,15 @@ impl<'a> RunList<'a> {
     pub(crate) fn new(sources: &[Source<'a>], units: Units) -> RunList<'a> {
         let (mut entries, mut first) = (Vec::new(), 0);
         for (name, file) in with_unique_names(sources) {
-            for (at, run) in file.runs.iter().enumerate() {
+            for (at, swept) in file.runs.iter().enumerate() {
+                let run = &swept.run;
                 let several = file.runs.len() > 1;
                 entries.push(RunEntry {
                     name: if several { format!("{name}, run {}", at + 1) } else { name.clone() },
+                    swept,
                     run,
                     first,
                     cut_off: file.cut_off && at + 1 == file.runs.len(),
-                    links: run.links_in_rounds(),
                 });
                 first += run.rows.len();
             }
@@ -63,7 +67,7 @@ impl<'a> RunList<'a> {
 
     /// Returns the links in rounds of each run.
     pub(crate) fn links_in_rounds(&self) -> impl Iterator<Item = &LinkSweep> {
-        self.entries.iter().filter_map(|entry| entry.links.as_ref())
+        self.entries.iter().filter_map(|entry| entry.swept.links.as_deref())
     }
 
     /// Returns the run of a row, by the number of the row.
@@ -92,13 +96,13 @@ impl<'a> RunEntry<'a> {
 
     /// Returns whether the run has links.
     pub(crate) fn has_links(&self) -> bool {
-        self.links.is_some() || self.run.rows.iter().any(is_link)
+        self.swept.links.is_some() || self.run.rows.iter().any(is_link)
     }
 }
 
 /// Returns whether a row belongs to `ombx links`.
 pub(crate) fn is_link(row: &Measurement) -> bool {
-    row.bench == verdict::BENCH
+    row.bench == link::BENCH
 }
 
 /// Returns whether a row was measured and its data arrived correctly.
@@ -107,7 +111,7 @@ pub(crate) fn is_ok(row: &Measurement) -> bool {
 }
 
 /// Appends a number to names that several files share.
-fn with_unique_names<'a>(sources: &[Source<'a>]) -> Vec<(String, &'a ResultFile)> {
+fn with_unique_names<'a>(sources: &[Source<'a>]) -> Vec<(String, &'a SweptFile)> {
     let mut taken = BTreeSet::new();
     sources.iter().map(|source| (unique(source.name, &mut taken), source.file)).collect()
 }

@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 
 use ombx_record::{
+    file::{RunOutcome, RunWithRows},
+    runs::hosts,
+};
+use ombx_record::{
     result::{Level, Mark, MarkCode, Measurement, Metric, Run},
     stats::median,
 };
 
 use crate::{
     estimate::Cases,
-    file::{RunOutcome, RunWithRows},
     percentiles::upper_quantile,
-    runs::{hosts, moments_of_logarithms},
+    runs::moments_of_logarithms,
     state::{self, Distances, States, is_same},
 };
 

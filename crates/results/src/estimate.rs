@@ -9,11 +9,11 @@ mod cases;
 use std::{collections::BTreeMap, time::Duration};
 
 use ombx_core::measure::plan::RowName;
+use ombx_record::file::Ending;
 use ombx_record::{
     result::Measurement,
     stats::{Summary, median},
 };
-use serde::{Deserialize, Serialize};
 
 use crate::runs::moments_of_logarithms;
 
@@ -42,23 +42,6 @@ const LONGEST_EXTENSION: Duration = Duration::from_secs(180);
 /// Returns whether launches of `each` are long: [`LEAST_LAUNCHES`] of them take more than the usual budget.
 pub fn is_long(each: Duration) -> bool {
     each * LEAST_LAUNCHES > USUAL_BUDGET
-}
-
-/// Why no more launches are started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Ending {
-    /// The interval of every row had the requested precision at two looks at it in a row.
-    Precise,
-    /// The maximum number of launches.
-    Most,
-    /// Another launch would exceed the time that is enough for a first answer.
-    Enough,
-    /// Another launch would exceed the budget.
-    Budget,
-    /// The user chose the number of launches.
-    Fixed,
 }
 
 /// What the launches of a run have reached.
@@ -365,13 +348,14 @@ mod schedule_tests {
 
 #[cfg(test)]
 mod allocation_tests {
+    use ombx_record::file::Record;
     use ombx_record::{
         result::{Measurement, Metric, Phases, Samples},
         stats::Summary,
     };
 
     use super::*;
-    use crate::{estimate::cases::Cases, file::Record};
+    use crate::estimate::cases::Cases;
 
     /// A row of 10 ms whose samples scatter by about 1 % around `median_ns`.
     fn row(key: &str, median_ns: u64) -> Measurement {

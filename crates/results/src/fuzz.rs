@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
+use ombx_record::file::{self, Record, RunOutcome, RunWithRows};
 use ombx_record::result::Tally;
 
 use crate::{
     compare::{Comparison, Settings, SideResults},
     estimate::Cases,
-    file::{self, Record, RunOutcome, RunWithRows},
     history::{self, DatedResult, History, Selection},
     plot::Characters,
     render::{

@@ -2,7 +2,6 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`mod@file`] | reads and writes result files (JSON Lines) |
 //! | [`estimate`] | one row per case from the rows of all launches |
 //! | [`baseline`] | figures of good days, the limits that follow from them, and whether rows meet limits |
 //! | [`compare`] | compares two sets of runs case by case |
@@ -19,18 +18,6 @@
 //! | [`state`] | says which launches ran in the same state of the machine |
 //! | [`plot`] | logarithmic axes and charts for terminals |
 //!
-//! # Read a result file
-//!
-//! ```
-//! # fn main() -> Result<(), ombx_results::file::ReadError> {
-//! let file = ombx_results::file::open("tests/golden/one_launch.jsonl")?;
-//! let row = &file.runs[0].rows[0];
-//! let median_ns = row.summary.as_ref().map(|summary| summary.median);
-//! assert_eq!((row.key.as_str(), median_ns), ("p2p.latency/bytes=8", Some(357.6875)));
-//! # Ok(())
-//! # }
-//! ```
-//!
 //! # Compare two result files
 //!
 //! ```
@@ -38,7 +25,7 @@
 //!
 //! # fn main() -> Result<(), file::ReadError> {
 //! let mut sides = ["before", "after"].map(SideResults::named);
-//! for (side, path) in sides.iter_mut().zip(["tests/golden/one_launch.jsonl"; 2]) {
+//! for (side, path) in sides.iter_mut().zip(["../record/tests/golden/one_launch.jsonl"; 2]) {
 //!     file::open(path)?.runs.iter().for_each(|run| side.run(run));
 //! }
 //! let comparison = Comparison::new(&sides[0], &sides[1], Settings::default());
@@ -52,7 +39,6 @@ pub mod baseline;
 pub mod causes;
 pub mod compare;
 pub mod estimate;
-pub mod file;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod history;
@@ -74,6 +60,9 @@ pub mod verdict;
 
 /// Returns the run of the golden file, a template for tests.
 #[cfg(test)]
-pub(crate) fn golden() -> file::RunWithRows {
-    file::read(include_bytes!("../tests/golden/one_launch.jsonl").as_slice()).unwrap().runs.remove(0)
+pub(crate) fn golden() -> ombx_record::file::RunWithRows {
+    ombx_record::file::read(include_bytes!("../../record/tests/golden/one_launch.jsonl").as_slice())
+        .unwrap()
+        .runs
+        .remove(0)
 }

@@ -9,12 +9,10 @@ use std::{
     mem,
 };
 
+use ombx_record::{file::Round, link::RETEST};
 use ombx_record::{result::Measurement, stats};
 
-use crate::{
-    file::Round,
-    verdict::{Link, RETEST},
-};
+use crate::verdict::Link;
 
 /// First bytes of a file: its name and version.
 const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use ombx_core::team::Placement;
+use ombx_record::link;
 use ombx_record::{
     cpu_list::parse_cpus,
     fact::{Fact, HostFacts},
@@ -10,16 +11,15 @@ use ombx_record::{
     stats::Summary,
     unit::counted,
 };
-
-use crate::{
-    estimate::LEAST_LONG_LAUNCHES,
+use ombx_record::{
     file::RunWithRows,
-    provenance::host_list,
-    publishable::Publishable,
-    render::named_values,
     runs::{hosts, library},
-    state,
-    verdict::{self, Checks},
+};
+
+use crate::verdict::SweptRun;
+use crate::{
+    estimate::LEAST_LONG_LAUNCHES, provenance::host_list, publishable::Publishable, render::named_values,
+    state, verdict::Checks,
 };
 
 /// Maximum number of benchmarks that the paragraph names.
@@ -35,14 +35,13 @@ const ASKED: [(&str, &str); 6] = [
 ];
 
 /// Returns the method of a run as one paragraph. Nothing is said about what the file does not have.
-pub fn paragraph(run: &RunWithRows) -> String {
-    let RunWithRows { run, rows, rounds, links, .. } = run;
+pub fn paragraph(swept: &SweptRun) -> String {
+    let SweptRun { run: RunWithRows { run, rows, .. }, links } = swept;
     let measured: Vec<&Measurement> = rows.iter().filter(|row| row.outcome == Outcome::Ok).collect();
-    let of_rounds = rounds.iter().map(|round| (round.row.bytes, Checks::new(&round.row, round.len())));
     let of_links = links.iter().flat_map(|links| links.checks());
-    let mut of_links = of_links.map(|(bytes, checks)| (Some(bytes), checks)).chain(of_rounds).peekable();
+    let mut of_links = of_links.map(|(bytes, checks)| (Some(bytes), checks)).peekable();
     let mut names: BTreeSet<&str> = measured.iter().map(|row| row.bench.as_str()).collect();
-    names.extend(of_links.peek().map(|_| verdict::BENCH));
+    names.extend(of_links.peek().map(|_| link::BENCH));
     let (mut sizes, mut checks) = (BTreeSet::new(), Checks::default());
     let of_rows = measured.iter().map(|row| (row.bytes, Checks::new(row, 1)));
     for (bytes, some) in of_links.chain(of_rows) {
@@ -69,7 +68,7 @@ fn what(run: &Run, names: BTreeSet<&str>, sizes: &BTreeSet<u64>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let benchmarks = match names.as_slice() {
         [] => "no benchmark".to_owned(),
-        [verdict::BENCH] => format!("every link between {}", counted(run.places.len(), "rank")),
+        [link::BENCH] => format!("every link between {}", counted(run.places.len(), "rank")),
         some if some.len() > MOST_NAMED => {
             format!("{} and {} other benchmarks", some[..MOST_NAMED].join(", "), some.len() - MOST_NAMED)
         }
@@ -260,7 +259,7 @@ fn verification(Checks { passed, of }: Checks) -> Option<String> {
 fn publishable(rows: &[Measurement]) -> Option<String> {
     let mut sum = Publishable::default();
     // One launch and few samples are what is asked of a link.
-    rows.iter().filter(|row| row.bench != verdict::BENCH).for_each(|row| sum.add(row));
+    rows.iter().filter(|row| row.bench != link::BENCH).for_each(|row| sum.add(row));
     (!sum.is_empty()).then(|| format!("By the marks of ombx, {sum}."))
 }
 
@@ -343,13 +342,12 @@ fn braced(text: &str) -> String {
 mod tests {
     use std::fs;
 
+    use ombx_record::file::{Record, Round};
     use ombx_record::result::{Check, Growth, Metric};
 
     use super::*;
-    use crate::{
-        file::{Collector, Record, Round},
-        golden, provenance,
-    };
+    use crate::verdict::SweepCollector;
+    use crate::{golden, provenance};
 
     fn with_facts(mut run: RunWithRows) -> RunWithRows {
         let known = |text: &str| Fact::Known(text.into());
@@ -370,7 +368,7 @@ mod tests {
 
     #[test]
     fn the_paragraph_has_the_numbers_of_the_file() {
-        let text = paragraph(&with_facts(golden()));
+        let text = paragraph(&with_facts(golden()).into());
         for part in [
             "We measured p2p.latency and rma.put_bw with messages of 2 sizes from 8 B to 64 KiB with ombx \
              0.1.0 (commit abc123, release build), started on 2026-01-02.",
@@ -389,7 +387,7 @@ mod tests {
         assert!(!text.contains("container") && !text.contains("cache line"), "{text}");
         let mut run = golden();
         run.run.plan.insert(state::BEFORE.into(), "34.6, 178, 35.4".into());
-        let text = paragraph(&run);
+        let text = paragraph(&run.into());
         assert!(
             text.contains(
                 "a cache line took 35 or 178 ns from one core to another; the machine changed its state"
@@ -400,7 +398,7 @@ mod tests {
 
     #[test]
     fn nothing_is_said_about_what_an_earlier_file_does_not_have() {
-        let text = paragraph(&golden());
+        let text = paragraph(&golden().into());
         for word in ["host has", "commit", "transport", "does not tell", "unknown"] {
             assert!(!text.contains(word), "{word}: {text}");
         }
@@ -415,7 +413,7 @@ mod tests {
         other.hosts = vec!["n02".into()];
         other.facts.insert("memory".into(), Fact::Known("1 GiB".into()));
         run.run.hosts.push(other);
-        let text = paragraph(&run);
+        let text = paragraph(&run.into());
         assert!(
             text.contains(
                 "n01 has the CPU Xeon 1 (2 sockets, 64 cores, SMT off) and 251.6 GiB of memory. n02 has the CPU "
@@ -425,10 +423,10 @@ mod tests {
     }
 
     #[test]
-    fn links_that_were_summed_up_are_described_as_if_they_had_been_kept() {
+    fn links_that_were_summed_up_are_described() {
         let grown = Growth { host: "n1".into(), device: "eth0".into(), counter: "rx_errors".into(), by: 2 };
         let round = |number: u32, bytes: u64| {
-            let row = Measurement::new(verdict::BENCH, "links", Metric::Latency, 2);
+            let row = Measurement::new(link::BENCH, "links", Metric::Latency, 2);
             let row =
                 Measurement { bytes: Some(bytes), check: Check::Passed, grown: vec![grown.clone()], ..row };
             let (from, to, median_ns) = (vec![0, 1], vec![1, 0], vec![900.0; 2]);
@@ -441,16 +439,14 @@ mod tests {
                 marks: Vec::new(),
             }))
         };
-        let described = |mut collector: Collector| {
-            collector.record(Record::Run(Box::new(golden().run)));
-            for number in 0..3 {
-                collector.record(round(number, 8));
-                collector.record(round(number, 65536));
-            }
-            let run = collector.end().runs.remove(0);
-            (paragraph(&run), provenance::sections(&run))
-        };
-        let (text, sections) = described(Collector::default());
+        let mut collector = SweepCollector::default();
+        collector.record(Record::Run(Box::new(golden().run)));
+        for number in 0..3 {
+            collector.record(round(number, 8));
+            collector.record(round(number, 65536));
+        }
+        let run = collector.end().remove(0);
+        let (text, sections) = (paragraph(&run), provenance::sections(&run));
         for part in [
             "We measured every link between 2 ranks with messages of 2 sizes from 8 B to 64 KiB",
             "verified in all 12 cases with data",
@@ -463,7 +459,6 @@ mod tests {
             panic!("{sections:?}")
         };
         assert_eq!(grew.1, "n1 eth0 rx_errors +12");
-        assert_eq!(described(Collector::default().summing_up()), (text, sections));
     }
 
     #[test]

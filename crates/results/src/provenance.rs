@@ -11,12 +11,13 @@ use ombx_record::{
     result::{Growth, Measurement, Run},
     unit::counted,
 };
-
-use crate::{
-    causes,
+use ombx_record::{
     file::{RunOutcome, RunWithRows},
     runs::hosts,
 };
+
+use crate::causes;
+use crate::verdict::SweptRun;
 
 /// Names of facts with their titles, in the order of the sections. Other facts follow under their own names.
 const TITLES: [(&str, &str); 25] = [
@@ -63,12 +64,13 @@ pub struct Section {
 }
 
 /// Returns the provenance of a run: the launches of one setup, or a sweep over links.
-pub fn sections(run: &RunWithRows) -> Vec<Section> {
+pub fn sections(swept: &SweptRun) -> Vec<Section> {
+    let run = &swept.run;
     let section = |title, values| Section { title, values };
     vec![
         section("Run", of_run(run)),
         section("Software", of_software(&run.run)),
-        section("Hosts", of_hosts(&run.run.hosts).into_iter().chain(differences(run)).collect()),
+        section("Hosts", of_hosts(&run.run.hosts).into_iter().chain(differences(swept)).collect()),
         section("Ranks", of_ranks(&run.run)),
         section("Options", pairs(&run.run.plan)),
         section("Environment", pairs(&run.run.env)),
@@ -144,10 +146,9 @@ fn of_hosts(hosts: &[HostFacts]) -> Vec<(String, String)> {
 }
 
 /// Returns in what hosts differ from most others or are limited, and the counters of their devices that grew during the run.
-fn differences(run: &RunWithRows) -> impl Iterator<Item = (String, String)> {
-    let rows = run.rows.iter().chain(run.rounds.iter().map(|round| &round.row));
-    let others = run.links.iter().flat_map(|links| links.grown()).chain(run.grown.iter().cloned());
-    let grown = Growth::summed(rows.flat_map(|row| row.grown.iter().cloned()).chain(others));
+fn differences(SweptRun { run, links }: &SweptRun) -> impl Iterator<Item = (String, String)> {
+    let others = links.iter().flat_map(|links| links.grown()).chain(run.grown.iter().cloned());
+    let grown = Growth::summed(run.rows.iter().flat_map(|row| row.grown.iter().cloned()).chain(others));
     let grown: Vec<String> = grown.iter().map(|one| format!("{} {one}", one.host)).collect();
     let differ = causes::sentence(&causes::of_hosts(&run.run.hosts, &[]));
     let grown = (!grown.is_empty()).then(|| grown.join(", "));
@@ -276,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_file_without_facts_has_what_it_has_and_nothing_else() {
-        let sections = sections(&golden());
+        let sections = sections(&golden().into());
         let values = |title: &str| &sections.iter().find(|section| section.title == title).unwrap().values;
         assert_eq!(*values("Hosts"), [("facts".to_owned(), NOT_RECORDED.to_owned())]);
         let software: Vec<&str> = values("Software").iter().map(|(name, _)| name.as_str()).collect();

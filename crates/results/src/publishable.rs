@@ -6,6 +6,11 @@ use std::{
     time::Duration,
 };
 
+use ombx_record::link;
+use ombx_record::{
+    file::{Ended, Ending, Launched},
+    runs::number,
+};
 use ombx_record::{
     order::sort_by_number,
     result::{Check, MarkCode, Measurement, Outcome, Run},
@@ -14,11 +19,8 @@ use ombx_record::{
 };
 
 use crate::{
-    estimate::{Ending, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, is_long},
-    file::{Ended, Launched},
+    estimate::{LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, is_long},
     number::percent,
-    runs::number,
-    verdict,
 };
 
 /// Largest half width of the interval of a row that is fit to publish, as a fraction of its median.
@@ -43,7 +45,7 @@ pub fn obstacles(row: &Measurement) -> BTreeSet<String> {
     }
     let marks = row.doubts().map(|mark| mark.code.phrase());
     let unverified = (row.check == Check::Off).then(|| MarkCode::Unverified.phrase());
-    let is_link = row.bench == verdict::BENCH;
+    let is_link = row.bench == link::BENCH;
     // The next launch may differ by more than the interval of one launch says.
     let few = (row.launches_in_state() < least_launches(row) && !is_link)
         .then(|| format!("fewer than {LEAST_LAUNCHES} launches"));
@@ -294,7 +296,7 @@ mod tests {
         assert_eq!(found(Measurement { check: wrong, outcome, ..good() }), ["wrong data"]);
         assert_eq!(found(Measurement { summary: Summary::new(&[1.0]), ..good() }), ["no interval"]);
         assert_eq!(found(Measurement { summary: None, ..good() }), ["no interval"]);
-        let link = Measurement { bench: verdict::BENCH.into(), summary: Summary::new(&[1.0]), ..good() };
+        let link = Measurement { bench: link::BENCH.into(), summary: Summary::new(&[1.0]), ..good() };
         assert!(found(link.clone()).is_empty(), "a link in a round");
         assert_eq!(found(Measurement { samples: vec![Samples::default()], ..link }), ["no interval"]);
         assert_eq!(found(Measurement { launches: None, ..good() }), ["fewer than 9 launches"]);

@@ -22,16 +22,15 @@ use std::{
 
 use anstyle::{AnsiColor, Style};
 use ombx_record::{
+    file::{Record, Round, RunOutcome},
+    verdict::Verdict,
+};
+use ombx_record::{
     result::{ClockFacts, Growth, Measurement, Metric, Run, Tally},
     stats::Summary,
 };
 
-use crate::{
-    file::{Record, Round, RunOutcome},
-    number::Units,
-    percentiles::Percentiles,
-    verdict::Verdict,
-};
+use crate::{number::Units, percentiles::Percentiles};
 
 pub use self::{
     broadcasts::Broadcasts,

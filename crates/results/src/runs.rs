@@ -3,12 +3,15 @@
 //! The scatter of launches within a run cannot tell how much runs differ. Earlier runs of the same case, setup and state of the machine
 //! can. Logarithms are used, so that a time and its rate have the same intervals.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    str::FromStr,
-};
+use std::collections::{BTreeSet, HashMap};
 
-use ombx_core::{measure::runner::CONTINUES, team::Placement};
+use ombx_core::team::Placement;
+use ombx_record::file::{Record, Round, RunWithRows};
+use ombx_record::runs::hosts;
+use ombx_record::runs::is_next_launch;
+use ombx_record::runs::is_same_launch;
+use ombx_record::runs::library;
+use ombx_record::runs::number;
 use ombx_record::{
     codec::checksum,
     result::{BetweenRuns, Measurement, Run},
@@ -17,7 +20,6 @@ use ombx_record::{
 
 use crate::{
     estimate::{Cases, have_same_setup},
-    file::{Record, Round, RunWithRows},
     percentiles::{TAIL, upper_quantile},
     state,
 };
@@ -166,46 +168,6 @@ pub(crate) fn moments_of_logarithms(values: &[f64]) -> Option<[f64; 2]> {
     let mean = logs.iter().sum::<f64>() / logs.len() as f64;
     let squares: f64 = logs.iter().map(|x| (x - mean).powi(2)).sum();
     Some([mean, (squares / (logs.len() - 1) as f64).sqrt()])
-}
-
-/// Returns name and version of the library without its build details.
-pub fn library(run: &Run) -> String {
-    let first = run.library.lines().next().unwrap_or_default();
-    let short = first.split(',').next().unwrap_or_default();
-    short.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the names of the hosts, sorted, each once.
-pub fn hosts(run: &Run) -> Vec<&str> {
-    run.places.iter().map(|place| place.host.as_str()).collect::<BTreeSet<_>>().into_iter().collect()
-}
-
-/// Returns whether a run is that of ranks of another kind in the same launch, or of ranks that went on after others had ended early.
-pub(crate) fn is_same_launch(one: &Run, other: &Run) -> bool {
-    if continues(one, other) {
-        return true;
-    }
-    let number = |run: &Run| Some((run.plan.get("launch")?.clone(), run.plan.get("order")?.clone()));
-    let differ = one.fabric != other.fabric || one.plan.get("benchmarks") != other.plan.get("benchmarks");
-    differ && number(one).is_some() && number(one) == number(other)
-}
-
-/// Returns whether two runs are of ranks that went on with the same plan, one after the other.
-pub(crate) fn continues(one: &Run, other: &Run) -> bool {
-    let first = |run: &Run| run.plan.get(CONTINUES).unwrap_or(&run.id).clone();
-    one.id != other.id && first(one) == first(other)
-}
-
-/// Returns whether a run is of the next launch of the same command.
-pub(crate) fn is_next_launch(one: &Run, other: &Run) -> bool {
-    let place = |run: &Run| Some((number::<u64>(run, "launch")?, number::<u64>(run, "order")?));
-    let next = place(one).map(|(launch, order)| (launch.wrapping_add(1), order.wrapping_add(1)));
-    next.is_some() && next == place(other)
-}
-
-/// Returns the number that the plan of a run has for an option.
-pub(crate) fn number<N: FromStr>(run: &Run, option: &str) -> Option<N> {
-    run.plan.get(option)?.parse().ok()
 }
 
 /// Returns version, build profile, library and placement of a run: the first line of every table.

@@ -5,6 +5,7 @@ use std::{
     fmt,
 };
 
+use ombx_record::file::{Launched, Record, RunWithRows};
 use ombx_record::{
     result::{Measurement, Outcome, Run, Samples},
     stats::median,
@@ -12,7 +13,6 @@ use ombx_record::{
 
 use crate::{
     estimate::{SetupLaunches, estimate, have_same_setup, without_samples},
-    file::{Launched, Record, RunWithRows},
     knee::RATE,
     state::{self, Launches, States},
 };

@@ -12,42 +12,28 @@ mod launches;
 mod relative;
 mod retest;
 mod sweep;
+mod swept;
 mod times;
 
-use std::collections::BTreeMap;
-
+use ombx_record::verdict::Component;
+use ombx_record::verdict::Evidence;
 use ombx_record::{
     result::MarkCode,
     unit::{Bytes, plural},
 };
-use serde::{Deserialize, Serialize};
 
+pub(crate) use self::retest::usual_times;
 pub use self::{
     criteria::{Criteria, Expectation, FailOn, Reference},
     detection::{find_slow, nameable},
     groups::{Group, HostGroups, Hosts},
     launches::{Step, join_steps},
-    relative::Evidence,
     retest::{Retest, SlowLink, interim_candidates, once_more, retest_candidates, slowest},
     sweep::{Checks, LinkSweep},
+    swept::{SweepCollector, SweptFile, SweptRun},
     times::{Link, LinkTimes, MOST_ROWS, TimesBySize},
 };
-pub(crate) use self::{retest::usual_times, times::ends_of};
 
-/// Maximum number of ranks of a sweep whose links are cases of a history or comparison, each for itself. It has 65,280 links of each size.
-pub const MOST_RANKS: usize = 256;
-/// Benchmark name of the rows of `ombx links`.
-pub const BENCH: &str = "links";
-/// Axis with the number of the round in which a link was measured. Keys of rows leave it out.
-pub const ROUND: &str = "round";
-/// Axis of rows that were measured again. Its values are [`ALONE`] and [`REFERENCE`].
-pub const RETEST: &str = "retest";
-/// Value of [`RETEST`] for a slow link that was measured again.
-pub const ALONE: &str = "alone";
-/// Value of [`RETEST`] for an ordinary link that was measured again for comparison.
-pub const REFERENCE: &str = "reference";
-/// Axis with the number of a second measurement, from 1. Each link is measured [`TIMES_AGAIN`] times.
-pub const ATTEMPT: &str = "attempt";
 /// Number of times that a link is measured again. The shortest counts, because what disturbs a measurement makes it longer: one disturbed
 /// row would confirm a link that is not slow.
 pub const TIMES_AGAIN: usize = 3;
@@ -72,79 +58,6 @@ const MIN_UNITS: usize = 4;
 /// Probability with which a slow part is not named although it has the factor that is printed.
 const MISSED: f64 = 0.05;
 
-/// Part of a machine that can be slow.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Component {
-    /// Links from a group of hosts to others of its level (from 0).
-    GroupBetween(usize, u32),
-    /// Links inside a group of hosts, but not inside one of a lower level.
-    GroupWithin(usize, u32),
-    /// Links from a host to other hosts.
-    HostBetween(u32),
-    /// Links inside a host.
-    HostWithin(u32),
-    /// Links of one rank, whose host as a whole is not slow.
-    Rank(u32),
-    /// A link, in both directions if the traffic is directed.
-    Link(u32, u32),
-    /// One direction of a link.
-    OneWay(u32, u32),
-}
-
-impl Component {
-    /// Returns whether a link belongs to the component.
-    pub fn contains(&self, [from, to]: [u32; 2], hosts: &Hosts) -> bool {
-        let (on_from, on_to) = (hosts.number(from), hosts.number(to));
-        let ends = |level: usize| [hosts.unit(level + 1, from), hosts.unit(level + 1, to)];
-        match *self {
-            Component::GroupBetween(level, group) => {
-                let [a, b] = ends(level);
-                a != b && [a, b].contains(&group)
-            }
-            Component::GroupWithin(level, group) => {
-                ends(level) == [group; 2] && hosts.distance(from, to) == level + 1
-            }
-            Component::HostBetween(host) => on_from != on_to && [on_from, on_to].contains(&host),
-            Component::HostWithin(host) => on_from == host && on_to == host,
-            Component::Rank(rank) => [from, to].contains(&rank),
-            Component::Link(a, b) => [(a, b), (b, a)].contains(&(from, to)),
-            // Without directed traffic no component has this form.
-            Component::OneWay(a, b) => (from, to) == (a, b),
-        }
-    }
-
-    /// Returns whether a rank is on the host or in the group of the component; false for a rank or link.
-    pub(crate) fn contains_rank(&self, rank: u32, hosts: &Hosts) -> bool {
-        match *self {
-            Component::GroupBetween(level, group) | Component::GroupWithin(level, group) => {
-                hosts.unit(level + 1, rank) == group
-            }
-            Component::HostBetween(host) | Component::HostWithin(host) => hosts.number(rank) == host,
-            _ => false,
-        }
-    }
-
-    /// Returns whether the links of the component are inside a host or group.
-    pub(crate) fn is_inside(&self) -> bool {
-        matches!(self, Component::GroupWithin(..) | Component::HostWithin(_))
-    }
-
-    /// Returns whether the component is a single link.
-    pub fn is_link(&self) -> bool {
-        self.link().is_some()
-    }
-
-    /// Returns the ends of a single link.
-    pub fn link(&self) -> Option<[u32; 2]> {
-        match *self {
-            Component::Link(a, b) | Component::OneWay(a, b) => Some([a, b]),
-            _ => None,
-        }
-    }
-}
-
 /// Slow component.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlowComponent {
@@ -156,14 +69,6 @@ pub struct SlowComponent {
     pub bytes: u64,
     /// Links that show it.
     pub evidence: Evidence,
-}
-
-/// Returns the key of the row of a link. A link keeps its name in another order of rounds.
-pub fn key_of_link(axes: &BTreeMap<String, String>, bytes: Option<u64>, depth: Option<u32>) -> String {
-    let named = axes.iter().filter(|(name, _)| *name != ROUND);
-    let axes: String = named.map(|(name, value)| format!("{name}={value},")).collect();
-    let depth = depth.map_or(String::new(), |depth| format!(",depth={depth}"));
-    format!("{BENCH}/{axes}bytes={}{depth}", bytes.unwrap_or(0))
 }
 
 /// Returns the name of a link: its two ends.
@@ -226,128 +131,4 @@ impl SlowComponent {
         };
         format!("{subject} {:.2} times as long as {others} (at {} bytes)", self.factor, Bytes(self.bytes))
     }
-}
-
-/// Conclusion of a verdict, which decides the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Conclusion {
-    /// Nothing is slow, or all links meet what the user demands of them.
-    Clear,
-    /// Something is slow, or a demand is missed.
-    Slow,
-    /// Nothing can be concluded.
-    None,
-}
-
-impl Conclusion {
-    /// All conclusions.
-    pub const ALL: [Conclusion; 3] = [Conclusion::Clear, Conclusion::Slow, Conclusion::None];
-
-    /// Returns the name in result files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Conclusion::Clear => "clear",
-            Conclusion::Slow => "slow",
-            Conclusion::None => "none",
-        }
-    }
-}
-
-/// Sentence of a verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Sentence {
-    /// Conclusion that it supports.
-    pub conclusion: Conclusion,
-    /// What is concluded; for [`Conclusion::None`], why nothing can be.
-    pub text: String,
-    /// What the sentence rests on.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub evidence: Vec<String>,
-}
-
-/// What is concluded about the links of a sweep. It is computed when the sweep ends, is kept in the result file, and is all that is shown.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Verdict {
-    /// What is concluded.
-    pub conclusion: Conclusion,
-    /// Sentences with their evidence, the most important first.
-    pub sentences: Vec<Sentence>,
-    /// Number of demands that are missed: expectations and the reference.
-    #[serde(default)]
-    pub missed: usize,
-    /// Slow parts, the slowest first.
-    pub slow: Vec<SlowPart>,
-    /// For each message size, the slow link that would have been named.
-    #[serde(default)]
-    pub nameable: Vec<Nameable>,
-}
-
-impl Verdict {
-    /// Returns the verdict on a run that did not measure everything.
-    pub fn incomplete(why: impl Into<String>) -> Verdict {
-        let conclusion = Conclusion::None;
-        let sentence = Sentence { conclusion, text: why.into(), evidence: Vec::new() };
-        Verdict { conclusion, sentences: vec![sentence], missed: 0, slow: Vec::new(), nameable: Vec::new() }
-    }
-
-    /// Returns the slow components.
-    pub fn components(&self) -> Vec<Component> {
-        self.slow.iter().map(|slow| slow.component.clone()).collect()
-    }
-
-    /// Returns the lines of the verdict for a terminal. Evidence is indented.
-    pub fn lines(&self) -> Vec<String> {
-        self.sentences.iter().flat_map(Sentence::lines).collect()
-    }
-}
-
-impl Sentence {
-    /// Returns the line of the sentence, and one for each piece of evidence.
-    fn lines(&self) -> Vec<String> {
-        let start = if self.conclusion == Conclusion::None { "no verdict" } else { "verdict" };
-        let mut lines = vec![format!("{start}: {}", self.text)];
-        lines.extend(self.evidence.iter().map(|line| format!("  {line}")));
-        lines
-    }
-}
-
-/// The fastest slow link that would have been named at a message size.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Nameable {
-    /// Message size.
-    pub bytes: u64,
-    /// Ratio of its time to the time of comparable links.
-    pub factor: f64,
-}
-
-/// Slow part of a machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SlowPart {
-    /// Kind of the part: `group`, `group_inside`, `host`, `host_inside`, `rank`, `link` or `direction`.
-    pub part: String,
-    /// Noun and name of a group, such as `switch s1`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Names of its hosts; of a link, those of its two ends.
-    pub hosts: Vec<String>,
-    /// Its ranks; of a link, its two ends. None of a host or a group.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ranks: Vec<u32>,
-    /// Ratio of its time to the time of comparable parts.
-    pub factor: f64,
-    /// Message size with the largest factor.
-    pub bytes: u64,
-    /// The part by numbers: of ranks, or of hosts and groups in the order of the lowest ranks that they have.
-    pub component: Component,
-    /// Links that show it.
-    pub evidence: Evidence,
-    /// What may explain it, such as `h3: eth0 speed 1 Gbit/s, others 10 Gbit/s`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub causes: Vec<String>,
 }

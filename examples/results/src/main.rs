@@ -2,11 +2,8 @@
 
 use std::process::ExitCode;
 
-use ombx_results::{
-    compare::{Comparison, Settings, SideResults},
-    file::{self, ResultFile},
-    render,
-};
+use ombx_record::file::{self, ResultFile};
+use ombx_results::{compare::{Comparison, Settings, SideResults}, render};
 
 fn main() -> ExitCode {
     let paths: Vec<_> = std::env::args_os().skip(1).collect();

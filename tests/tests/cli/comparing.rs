@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
+use ombx_record::file::{self, Record, RunOutcome};
 use ombx_record::{
     result::{Measurement, Run, Tally},
     stats::Summary,
 };
-use ombx_results::file::{self, Record, RunOutcome};
 use ombx_tests::{Done, Files, Job, mpi, print_note, results, skipped};
 use serde_json::Value;
 
-const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/one_launch.jsonl");
-const OF_LAUNCHES: &str = include_str!("../../../crates/results/tests/golden/three_launches.jsonl");
+const GOLDEN: &str = include_str!("../../../crates/record/tests/golden/one_launch.jsonl");
+const OF_LAUNCHES: &str = include_str!("../../../crates/record/tests/golden/three_launches.jsonl");
 /// Number of rows, and of samples per row, in the file of the memory test.
 const LARGE: (u64, u64) = (10_000, 200);
 /// Maximum memory of a process that compares or shows that file, without the code of its libraries.

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::StartRecorder;
 
-const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/one_launch.jsonl");
+const GOLDEN: &str = include_str!("../../../crates/record/tests/golden/one_launch.jsonl");
 
 fn show(path: &PathBuf, options: &str) -> Done {
     Job::ombx("show").arg(path).args(options.split_whitespace()).run()

@@ -2,11 +2,11 @@
 
 use std::{fs, path::Path};
 
+use ombx_record::file::{self, Record, RunWithRows};
 use ombx_record::{
     result::{Measurement, Run},
     stats::Summary,
 };
-use ombx_results::file::{self, Record, RunWithRows};
 use ombx_tests::{Done, Files, Job, results};
 use serde_json::Value;
 

@@ -17,7 +17,7 @@ const TIMER: &str = include_str!("../../../packaging/systemd/ombx-links.timer");
 const DOCUMENT: &str = include_str!("../../../docs/GUIDE.md");
 const FORMAT: &str = include_str!("../../../FORMAT.md");
 const DASHBOARD: &str = include_str!("../../../packaging/grafana/ombx.json");
-const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/three_launches.jsonl");
+const GOLDEN: &str = include_str!("../../../crates/record/tests/golden/three_launches.jsonl");
 
 /// Runs `promtool` on these rules and their tests.
 fn promtool(rules: &str, words: [&str; 3]) -> Done {

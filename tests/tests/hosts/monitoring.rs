@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ombx_results::file::{self, Record};
+use ombx_record::file::{self, Record};
 use ombx_tests::{Done, mpi, print_note, prometheus::Prometheus, skipped};
 use serde_json::Value;
 

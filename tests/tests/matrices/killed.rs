@@ -2,7 +2,7 @@
 
 use std::{fs, thread, time::Duration};
 
-use ombx_results::file;
+use ombx_record::file;
 use ombx_tests::{Job, kept::Kept, mpi, print_note, results};
 use rustix::process::Signal;
 

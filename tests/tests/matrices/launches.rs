@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ombx_results::file;
+use ombx_record::file;
 use ombx_tests::{Files, Job, results};
 use rustix::process::Signal;
 

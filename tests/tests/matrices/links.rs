@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ombx_results::file;
+use ombx_record::file;
 use ombx_tests::{Job, kept::Kept, links::swept, results};
 
 const SWEPT: &str = "--iterations 20 --batch 1";

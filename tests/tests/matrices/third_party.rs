@@ -35,7 +35,7 @@ fn build(example: &str, binary: &str) -> PathBuf {
 #[test]
 fn a_program_reads_and_compares_files() {
     let acme = build("results", "acme-results");
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("crates/results/tests/golden");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("crates/record/tests/golden");
     let files = ["one_launch.jsonl", "three_launches.jsonl"].map(|name| golden.join(name));
     let done = Job::new(&acme).args(&files).run().expect(0);
     assert!(done.stdout.contains("p2p.latency/bytes=8: 357.7 ns (357.2 to 360.1)"), "{done}");

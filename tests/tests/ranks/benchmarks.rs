@@ -5,8 +5,8 @@ use std::{
     sync::OnceLock,
 };
 
+use ombx_record::file::RunWithRows;
 use ombx_record::result::{Check, Measurement, Outcome};
-use ombx_results::file::RunWithRows;
 use ombx_tests::{
     Done, Files, Job,
     defects::may_be_wrong,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use ombx_results::file;
+use ombx_record::file;
 use ombx_tests::{Files, Job, interpose, mpi, results};
 use rustix::process::Signal;
 

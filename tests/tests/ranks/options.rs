@@ -262,7 +262,7 @@ fn counters_are_figures_or_reasons() {
         .arg(&out)
         .run()
         .expect(0);
-    for row in ombx_results::file::open(&out).expect("a result file").runs.iter().flat_map(|run| &run.rows) {
+    for row in ombx_record::file::open(&out).expect("a result file").runs.iter().flat_map(|run| &run.rows) {
         let counted = row.figures.iter().filter(|(name, _)| name.ends_with("_per_op"));
         let counted: Vec<_> = counted.collect();
         assert_eq!(counted.len(), 8, "{row:?}");

@@ -10,7 +10,7 @@ fn a_run_of_several_launches_knows_machine_build_and_transports() {
     let files = Files::default();
     let out = files.path("a.jsonl");
     Job::ombx("run p2p.latency --sizes 8,64K --iterations 10 --launches 2 -o").arg(&out).run().expect(0);
-    let read = ombx_results::file::open(&out).expect("a result file");
+    let read = ombx_record::file::open(&out).expect("a result file");
     assert_eq!(read.runs.len(), 2);
     for run in read.runs.iter().map(|run| &run.run) {
         let [host] = run.hosts.as_slice() else { panic!("{:?}", run.hosts) };

@@ -226,7 +226,7 @@ fn intervals_are_printed_while_a_row_lasts() {
             assert!(interval[name].is_u64(), "{name}: {interval}");
         }
     }
-    let rows = ombx_results::file::read(done.stdout.as_bytes()).expect("a result file").runs[0].rows.len();
+    let rows = ombx_record::file::read(done.stdout.as_bytes()).expect("a result file").runs[0].rows.len();
     assert_eq!(rows, 1, "readers skip the lines of intervals");
     Job::ombx("run sockets.latency --duration 1s --max-time 1s").run().expect(2);
     Job::ombx("run sockets.latency --interval 1s --quiet").run().expect(2);

@@ -4,17 +4,17 @@ use std::hint::black_box;
 
 use ombx_links::schedule::Mode;
 use ombx_record::{
+    file::{self, Record, Round, Rounds, RunWithRows},
+    link::{BENCH, key_of_link},
+};
+use ombx_record::{
     result::{Check, Measurement, Metric, Place, Run, Samples, Work as Amount},
     stats::Summary,
     unit::Rank,
 };
-use ombx_results::{
-    estimate::Cases,
-    file::{self, Record, Round, Rounds, RunWithRows},
-    verdict::{BENCH, LinkSweep, key_of_link},
-};
+use ombx_results::{estimate::Cases, verdict::LinkSweep};
 
-const GOLDEN: &str = include_str!("../../../crates/results/tests/golden/one_launch.jsonl");
+const GOLDEN: &str = include_str!("../../../crates/record/tests/golden/one_launch.jsonl");
 
 /// Work that is done again and again; it returns a number that depends on its result.
 pub type Repeated = Box<dyn Fn() -> usize>;

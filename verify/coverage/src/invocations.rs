@@ -11,8 +11,9 @@ use std::{
 use clap::Parser;
 use ombx_core::random::Shuffle;
 use ombx_host::since::Since;
+use ombx_record::file::Records;
 use ombx_record::{result::Measurement, stats::median};
-use ombx_results::{estimate::Cases, file::Records};
+use ombx_results::estimate::Cases;
 use ombx_toolchain::{
     Failure, Flavour, Mpi, Result, Which, Workspace, failed_if, installed, machine, output, release, table,
 };

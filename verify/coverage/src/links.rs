@@ -1,7 +1,8 @@
 //! Simulated sweeps over links: how often a healthy machine is accused, and how often a slow link is named.
 
+use ombx_record::verdict::Component;
 use ombx_results::verdict::{
-    Component, Hosts, Link, LinkTimes, TIMES_AGAIN, find_slow, nameable, once_more, retest_candidates,
+    Hosts, Link, LinkTimes, TIMES_AGAIN, find_slow, nameable, once_more, retest_candidates,
 };
 
 use crate::{

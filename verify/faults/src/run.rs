@@ -12,7 +12,7 @@ use std::{
 };
 
 use ombx_host::since::Since;
-use ombx_results::file::{self, ReadError};
+use ombx_record::file::{self, ReadError};
 use ombx_toolchain::process::{Mark, Process};
 use rustix::process::{Pid, Signal, kill_process};
 

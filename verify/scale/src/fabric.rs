@@ -16,14 +16,15 @@ use ombx_links::{
     sweep::rounds_of,
 };
 use ombx_record::{
+    link::{ALONE, ATTEMPT, REFERENCE, RETEST},
+    verdict::Component,
+};
+use ombx_record::{
     result::{Measurement, Run},
     stats::Summary,
     unit::Rank,
 };
-use ombx_results::verdict::{
-    self, ALONE, ATTEMPT, Component, LinkSweep, MOST_ROWS, REFERENCE, RETEST, Retest, TIMES_AGAIN,
-    TimesBySize,
-};
+use ombx_results::verdict::{self, LinkSweep, MOST_ROWS, Retest, TIMES_AGAIN, TimesBySize};
 
 use crate::link::{self, normal_of};
 

@@ -17,10 +17,11 @@ use ombx_record::{
     stats::Summary,
     unit::Rank,
 };
-use ombx_results::{
+use ombx_record::{
     file::{self, Record, RunOutcome},
-    verdict::{BENCH, LinkSweep},
+    link::BENCH,
 };
+use ombx_results::verdict::LinkSweep;
 use ombx_toolchain::{Failure, Result, cannot_run, named};
 
 use crate::{

@@ -1,9 +1,9 @@
 //! Runs and rounds of links that nobody measures: their times come from models.
 
 use ombx_record::result::{Check, ClockFacts, Measurement, Metric, Place, Run, Work};
-use ombx_results::{
+use ombx_record::{
     file::Round,
-    verdict::{BENCH, key_of_link},
+    link::{BENCH, key_of_link},
 };
 
 /// Message size of the links.

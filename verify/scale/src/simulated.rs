@@ -26,13 +26,13 @@ use ombx_links::{
     schedule::Mode,
     sweep::{self, Task},
 };
+use ombx_record::file::{self, Record, Round, Rounds, RunOutcome};
 use ombx_record::{
     error::Error,
     result::{Measurement, Metric, Run, Tally},
     unit::Bytes,
 };
 use ombx_results::{
-    file::{self, Record, Round, Rounds, RunOutcome},
     render::{Links, Renderer},
     verdict::{Criteria, LinkSweep},
 };

@@ -2,11 +2,12 @@
 
 use std::{fs, path::Path};
 
+use ombx_record::file;
 use ombx_record::{
     result::Phases,
     stats::{Summary, median, order_bounds},
 };
-use ombx_results::{estimate::Cases, file};
+use ombx_results::estimate::Cases;
 use ombx_toolchain::{Failure, Flavour, Result};
 
 use crate::start::{Program, timed_or};

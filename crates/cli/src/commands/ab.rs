@@ -22,6 +22,7 @@ use ombx_core::{
     },
 };
 use ombx_host::since::Since;
+use ombx_record::file::{self, Record};
 use ombx_record::{
     error::{Error, Exit, Result},
     result::{Check, Outcome},
@@ -30,7 +31,6 @@ use ombx_record::{
 use ombx_results::{
     compare::{Comparison, SideResults, Turn},
     estimate::{self, Cases, Group, LEAST_LONG_LAUNCHES as LEAST_TURNS, LOOKS, MOST_LAUNCHES},
-    file::{self, Record},
     number::Units,
     render::compare::summary,
 };

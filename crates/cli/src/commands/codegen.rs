@@ -28,7 +28,7 @@ pub(crate) enum Generated {
 pub(crate) fn codegen(parser: Command, file: Generated) -> Result<u8> {
     match file {
         #[cfg(feature = "codegen")]
-        Generated::Schema => terminal::print(format!("{:#}\n", ombx_results::file::schema())),
+        Generated::Schema => terminal::print(format!("{:#}\n", ombx_record::file::schema())),
         #[cfg(feature = "codegen")]
         Generated::Man => {
             let pages = super::help::manual::pages(parser);

@@ -8,6 +8,7 @@ use std::{
 
 use clap::Args;
 use ombx_host::environment::timestamp;
+use ombx_record::link::MOST_RANKS;
 use ombx_record::{
     error::{Error, Exit, Result},
     unit::counted,
@@ -16,7 +17,6 @@ use ombx_report::{Report, Timeline, page};
 use ombx_results::{
     history::{Case, History, Selection, Series, Store, newest},
     render::history::{self as render, Screen},
-    verdict::MOST_RANKS,
 };
 
 use crate::{

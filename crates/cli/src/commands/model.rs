@@ -9,8 +9,8 @@ use std::{
 
 use clap::Args;
 use ombx_record::error::{Error, Exit, Result};
+use ombx_record::file::{self, ResultFile};
 use ombx_results::{
-    file::{self, ResultFile},
     model,
     publishable::Publishable,
     render::model::{self as render, Shown},

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError, Quantity, Scale, Width};
 use ombx_record::error::{Error, Result};
+use ombx_record::file::Record;
+use ombx_results::verdict::SweepCollector;
+use ombx_results::verdict::SweptRun;
 use ombx_results::{
-    file::{Collector, Record, RunWithRows},
     model,
     number::{RateUnit, Units},
     samples::{CaseSamples, SampleStore},
@@ -146,7 +148,7 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
 type Groups = Vec<(String, Vec<CaseSamples>)>;
 
 /// Reads rows of benchmarks, and runs of `ombx links`, whose links in rounds are summed up.
-fn read(args: &PlotArgs) -> Result<(Groups, Vec<RunWithRows>)> {
+fn read(args: &PlotArgs) -> Result<(Groups, Vec<SweptRun>)> {
     let mut stores: Vec<(String, SampleStore)> = Vec::new();
     let (mut sweeps, mut known) = (Vec::new(), KnownRuns::default());
     for (path, label) in args.files.iter().zip(args.names()) {
@@ -154,7 +156,7 @@ fn read(args: &PlotArgs) -> Result<(Groups, Vec<RunWithRows>)> {
             stores.push((label, SampleStore::default()));
             stores.len() - 1
         });
-        let (mut links, mut sorter) = (Collector::default().summing_up(), Sorter::default());
+        let (mut links, mut sorter) = (SweepCollector::default(), Sorter::default());
         let mut pass = |record: Record, is_sweep: bool| {
             if is_sweep {
                 links.record(record);
@@ -165,7 +167,7 @@ fn read(args: &PlotArgs) -> Result<(Groups, Vec<RunWithRows>)> {
         };
         known.each(records(path)?, path, |record| sorter.take(record, &mut pass))?;
         sorter.end(pass)?;
-        sweeps.extend(links.end().runs);
+        sweeps.extend(links.end());
     }
     let mut groups = Vec::new();
     for (label, store) in stores {
@@ -250,9 +252,10 @@ fn rows(args: &PlotArgs, kind: Kind, groups: &[(String, Vec<CaseSamples>)]) -> R
 }
 
 /// Draws the only sweep over links among the runs.
-fn heat_map(args: &PlotArgs, runs: &[RunWithRows]) -> Result<Drawing> {
+fn heat_map(args: &PlotArgs, runs: &[SweptRun]) -> Result<Drawing> {
     let sweep = only_sweep(runs).map_err(|e| e.within("a heat map"))?;
-    let slow = runs.iter().rev().find_map(|run| run.verdict.as_ref()).map_or(Vec::new(), |v| v.components());
+    let slow =
+        runs.iter().rev().find_map(|swept| swept.run.verdict.as_ref()).map_or(Vec::new(), |v| v.components());
     let bytes = match args.rows.sizes.as_deref() {
         None => None,
         Some([bytes]) => Some(bytes.0),

@@ -8,11 +8,13 @@ use std::{
 use clap::Args;
 use ombx_host::environment::timestamp;
 use ombx_record::error::{Error, Result};
+use ombx_record::file::{Record, RunWithRows};
 use ombx_report::{MAX_BENCHMARKS, Report, Samples, Source, Timeline, page};
+use ombx_results::verdict::SweepCollector;
+use ombx_results::verdict::SweptFile;
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
     estimate::Cases,
-    file::{Collector, Record, ResultFile, RunWithRows},
     history::{History, Selection},
     number::{RateUnit, TimeUnit, Units},
     samples::SampleStore,
@@ -152,7 +154,7 @@ impl Dated {
 }
 
 /// Files with their names.
-type Files = Vec<(String, ResultFile)>;
+type Files = Vec<(String, SweptFile)>;
 
 /// Names the files of a side by its label, and by their own names if there are several.
 fn named(files: Files, label: &str) -> Files {
@@ -176,7 +178,7 @@ fn read(
     let (mut files, mut results) = (Vec::new(), SideResults::named(names.join(" ")));
     let (mut cases, mut known) = (Cases::default(), KnownRuns::default());
     for (path, name) in paths.iter().zip(names) {
-        let (mut sweeps, mut sorter) = (Collector::default().summing_up(), Sorter::default());
+        let (mut sweeps, mut sorter) = (SweepCollector::default(), Sorter::default());
         let before = cases.groups().len();
         let mut pass = |record: Record, is_sweep: bool| {
             if is_sweep {
@@ -193,11 +195,11 @@ fn read(
         })?;
         sorter.end(pass)?;
         results.end();
-        files.push((name, before..cases.groups().len(), ResultFile { cut_off, ..sweeps.end() }));
+        files.push((name, before..cases.groups().len(), SweptFile { cut_off, runs: sweeps.end() }));
     }
     let combined = files.into_iter().filter_map(|(name, groups, mut file)| {
         let setups = &cases.groups()[groups];
-        file.runs.splice(0..0, setups.iter().map(RunWithRows::from));
+        file.runs.splice(0..0, setups.iter().map(|group| RunWithRows::from(group).into()));
         // The launches of a file without a setup of its own count in an earlier file.
         (!file.runs.is_empty() || file.cut_off).then_some((name, file))
     });

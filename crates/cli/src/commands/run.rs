@@ -21,12 +21,13 @@ use ombx_core::{
     two_sided::request::Rate,
 };
 use ombx_host::performance::kernel_meter;
+use ombx_record::file::Record;
 use ombx_record::{
     error::{Error, Result},
     result::Run,
     unit,
 };
-use ombx_results::{file::Record, percentiles::Percentiles};
+use ombx_results::percentiles::Percentiles;
 
 use crate::{
     arguments::{
@@ -502,7 +503,7 @@ mod tests {
     use super::*;
     use crate::commands;
 
-    const GOLDEN: &str = include_str!("../../../results/tests/golden/one_launch.jsonl");
+    const GOLDEN: &str = include_str!("../../../record/tests/golden/one_launch.jsonl");
 
     #[cfg(all(feature = "mpi", feature = "sockets"))]
     #[test]

@@ -9,14 +9,16 @@ use std::{
 
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
+use ombx_record::file::{self, Record, RunOutcome, RunWithRows};
 use ombx_record::{
     error::{Error, Result},
     result::{Measurement, Tally},
     unit::Bytes,
 };
+use ombx_results::verdict::SweepCollector;
+use ombx_results::verdict::SweptRun;
 use ombx_results::{
     estimate::{self, Cases, Group},
-    file::{self, Collector, Record, RunOutcome, RunWithRows},
     matrix::Bands,
     methods,
     plot::samples,
@@ -414,7 +416,7 @@ fn show_samples(files: &[PathBuf], rows: &RowArgs) -> Result<u8> {
 fn show_provenance(files: &[PathBuf]) -> Result<u8> {
     let (mut cases, mut known, mut links) = (Cases::default(), KnownRuns::default(), Vec::new());
     for path in files {
-        let (mut sweeps, mut sorter) = (Collector::default().summing_up(), Sorter::default());
+        let (mut sweeps, mut sorter) = (SweepCollector::default(), Sorter::default());
         let mut pass = |record: Record, is_sweep: bool| {
             if is_sweep {
                 sweeps.record(without_times(record));
@@ -425,9 +427,10 @@ fn show_provenance(files: &[PathBuf]) -> Result<u8> {
         };
         known.each(records(path)?, path, |record| sorter.take(record, &mut pass))?;
         sorter.end(pass)?;
-        links.extend(sweeps.end().runs);
+        links.extend(sweeps.end());
     }
-    let results: Vec<RunWithRows> = cases.groups().iter().map(RunWithRows::from).chain(links).collect();
+    let groups = cases.groups().iter().map(|group| SweptRun::from(RunWithRows::from(group)));
+    let results: Vec<SweptRun> = groups.chain(links).collect();
     if results.is_empty() {
         return Err(Error::usage("--provenance: the files have no runs"));
     }
@@ -437,7 +440,7 @@ fn show_provenance(files: &[PathBuf]) -> Result<u8> {
     print(text)
 }
 
-fn write(out: &mut dyn Write, results: &[RunWithRows], width: Option<usize>) -> io::Result<()> {
+fn write(out: &mut dyn Write, results: &[SweptRun], width: Option<usize>) -> io::Result<()> {
     for (at, result) in results.iter().enumerate() {
         if at > 0 {
             writeln!(out)?;
@@ -449,7 +452,7 @@ fn write(out: &mut dyn Write, results: &[RunWithRows], width: Option<usize>) -> 
         // A pipe gets it in one line.
         let paragraph = width.map_or(paragraph.clone(), |width| wrapped(&paragraph, width).join("\n"));
         writeln!(out, "Methods, for a publication\n\n{paragraph}\n")?;
-        write!(out, "Citation\n\n{}", methods::bibtex(&result.run))?;
+        write!(out, "Citation\n\n{}", methods::bibtex(&result.run.run))?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ombx_core::benchmark::{Benchmark, Choice, Registry};
 use ombx_record::error::{Error, Result};
-use ombx_results::file::is_named_as_result;
+use ombx_record::file::is_named_as_result;
 
 use crate::{commands::imb::programs, families};
 

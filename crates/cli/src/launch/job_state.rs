@@ -9,14 +9,12 @@ use std::{
 
 use ombx_core::measure::plan::RowName;
 use ombx_host::{environment::hostname, limits::KilledForMemory, node_set, since::Since};
+use ombx_record::file::{self, Record, RunOutcome};
 use ombx_record::{
     error::{Error, Exit, Result},
     result::{Measurement, Outcome},
 };
-use ombx_results::{
-    file::{self, Record, RunOutcome},
-    render::plain,
-};
+use ombx_results::render::plain;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::{

@@ -7,16 +7,13 @@ use ombx_core::{
     measure::plan::{KnownBatches, Launch, Rest, RowName},
 };
 use ombx_host::since::Since;
+use ombx_record::file::{Ended, Ending};
 use ombx_record::{
     result::{Measurement, Outcome},
     stats::Summary,
 };
-use ombx_results::{
-    estimate::{
-        self, Cases, Ending, FIRST_ROW_TIME, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, MOST_LAUNCHES, RowProgress,
-        Schedule,
-    },
-    file::Ended,
+use ombx_results::estimate::{
+    self, Cases, FIRST_ROW_TIME, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, MOST_LAUNCHES, RowProgress, Schedule,
 };
 
 use crate::{

@@ -8,12 +8,12 @@ use std::{
 
 use ombx_core::benchmark::{ElementType, ParameterValue};
 use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError};
+use ombx_record::file::Record;
 use ombx_record::{
     error::{Error, Result},
     unit::Bytes,
 };
 use ombx_results::{
-    file::Record,
     plot::samples,
     samples::{CaseSamples, SampleStore},
 };

@@ -1,7 +1,7 @@
 //! JUnit reports, which CI systems show.
 
 use ombx_record::result::Tally;
-use ombx_results::verdict::{Conclusion, SlowPart, Verdict};
+use ombx_record::verdict::{Conclusion, SlowPart, Verdict};
 
 /// One case of a report.
 pub(crate) struct TestCase {

@@ -6,10 +6,12 @@ use ombx_record::{
     error::Exit,
     result::{Measurement, Tally},
 };
-use ombx_results::{
+use ombx_record::{
     file::{Record, RunOutcome},
-    verdict::{Component, Conclusion, FailOn, LinkSweep, RETEST, Verdict},
+    link::RETEST,
+    verdict::{Component, Conclusion, Verdict},
 };
+use ombx_results::verdict::{FailOn, LinkSweep};
 
 use crate::stderr;
 

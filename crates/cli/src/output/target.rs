@@ -12,9 +12,9 @@ use std::{
 
 use ombx_host::since::Since;
 use ombx_record::error::{Error, Result};
+use ombx_record::file::{self, Record};
 use ombx_results::{
     estimate::{self, Group},
-    file::{self, Record},
     render::Renderer,
 };
 use rustix::{
@@ -407,7 +407,7 @@ mod tests {
         assert!(check_all(&[("--junit", Some(&at("new")))], &read).is_ok());
     }
 
-    const RUN: &str = include_str!("../../../results/tests/golden/one_launch.jsonl");
+    const RUN: &str = include_str!("../../../record/tests/golden/one_launch.jsonl");
 
     #[test]
     fn a_derived_file_replaces_no_result_file() {

@@ -4,15 +4,13 @@ use std::{cell::Cell, fs::File, time::Duration};
 
 use ombx_core::measure::session::Sink;
 use ombx_host::{since::Since, watchdog};
+use ombx_record::file::{self, Record, RunOutcome};
 use ombx_record::{
     error::Result,
     result::{Growth, Interval, Measurement, Run, Tally},
     unit::Bytes,
 };
-use ombx_results::{
-    file::{self, Record, RunOutcome},
-    number::Units,
-};
+use ombx_results::number::Units;
 
 use super::failure;
 use crate::{

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_host::{device_counters::DeviceCounters, environment, machine};
+use ombx_record::runs::CONTINUES;
 use ombx_record::{
     error::{Error, Result},
     fact::{self, Fact, HostFacts, SentFacts},
@@ -22,9 +23,6 @@ use crate::{
     team::{Placement, Team},
     trust,
 };
-
-/// Option of a run that measures the rest of another one, whose ranks have ended early: the name of the first run of the launch.
-pub const CONTINUES: &str = "continues";
 
 /// Benchmarks that run under one plan.
 #[derive(Debug, Clone, Serialize, Deserialize)]

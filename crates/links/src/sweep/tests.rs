@@ -8,7 +8,8 @@ use ombx_core::{
     two_sided::pattern::{PatternKernel, Semidirectional},
 };
 use ombx_record::unit::parse_sizes;
-use ombx_results::verdict::{Component, TIMES_AGAIN, TimesBySize, find_slow};
+use ombx_record::verdict::Component;
+use ombx_results::verdict::{TIMES_AGAIN, TimesBySize, find_slow};
 use ombx_testkit::{Delay, Probe, SimLink, on_uneven_ranks};
 
 use super::*;

@@ -5,17 +5,15 @@ mod files;
 mod places;
 
 use ombx_plot::{Drawing, Input, Kind, Options, PlotError, draw};
+use ombx_record::file::{self, RunWithRows};
 use ombx_record::{
     result::{Measurement, Metric, Run, Samples, Work},
     stats::Summary,
 };
-use ombx_results::{
-    file::{self, RunWithRows},
-    samples::{CaseSamples, SampleStore},
-};
+use ombx_results::samples::{CaseSamples, SampleStore};
 
 fn run() -> Run {
-    let golden = include_str!("../../../results/tests/golden/one_launch.jsonl");
+    let golden = include_str!("../../../record/tests/golden/one_launch.jsonl");
     file::read(golden.as_bytes()).unwrap().runs.remove(0).run
 }
 

@@ -4,10 +4,11 @@
 
 use maud::{Markup, html};
 use ombx_record::unit::Bytes;
+use ombx_record::verdict::Component;
 use ombx_results::{
     number::{TimeUnit, figure},
     plot::{Cell, HeatMap, Shades},
-    verdict::{Component, Hosts, LinkTimes},
+    verdict::{Hosts, LinkTimes},
 };
 
 use crate::plot::{n, shortened};

@@ -2,6 +2,7 @@
 //! Everything that casts doubt on it is one line that unfolds.
 
 use maud::{Markup, html};
+use ombx_record::{file::RunOutcome, verdict::Conclusion};
 use ombx_record::{
     order::grouped,
     result::{Check, Measurement, Metric, Outcome},
@@ -9,12 +10,10 @@ use ombx_record::{
 };
 use ombx_results::{
     compare::{Comparison, Counts},
-    file::RunOutcome,
     impact::LoadImpacts,
     number::{Decimals, Units},
     provenance,
     render::{compare, heading},
-    verdict::Conclusion,
 };
 
 use crate::{
@@ -73,7 +72,7 @@ fn tally(runs: &RunList<'_>) -> Markup {
 
 /// Returns the number of launches of each run, or the smallest and the largest, with its noun; `None` without benchmarks.
 fn launches(runs: &RunList<'_>) -> Option<(&'static str, String)> {
-    let benchmarks = || runs.entries.iter().map(|entry| entry.run).filter(|run| !run.is_sweep());
+    let benchmarks = || runs.entries.iter().filter(|entry| !entry.swept.is_sweep()).map(|entry| entry.run);
     let each = || benchmarks().map(provenance::launches);
     let (low, high) = (each().min()?, each().max()?);
     let text = if low == high { low.to_string() } else { format!("{low} to {high}") };
@@ -143,7 +142,7 @@ fn incomplete(runs: &RunList<'_>) -> Vec<Finding> {
 
 /// Returns how a run ended; `None` if it is complete.
 fn early_end(entry: &RunEntry<'_>) -> Option<Finding> {
-    let after = format!("{} after {}", entry.name, counted(entry.run.row_count(), "row"));
+    let after = format!("{} after {}", entry.name, counted(entry.swept.row_count(), "row"));
     let (badge, why, advice) = match (entry.cut_off, entry.run.end, entry.outcome()) {
         (true, ..) => {
             ("Cut off", "the file ends inside a record.", "The page shows all rows before that record.")

@@ -68,7 +68,7 @@ fn sweeps<'a>(runs: &RunList<'a>) -> Vec<Sweep<'a>> {
     let mut found: Vec<Sweep<'a>> = Vec::new();
     let mut known: BTreeMap<(usize, String, &'static str), usize> = BTreeMap::new();
     let mut cases: BTreeMap<String, usize> = BTreeMap::new();
-    let several = runs.entries.iter().filter(|entry| !entry.run.is_sweep()).count() > 1;
+    let several = runs.entries.iter().filter(|entry| !entry.swept.is_sweep()).count() > 1;
     for (at, entry) in runs.entries.iter().enumerate() {
         for row in entry.rows().map(|numbered| numbered.row).filter(|row| !is_link(row)) {
             let bus = Quantity::BusBandwidth(runs.units.of_rates());

@@ -2,14 +2,17 @@
 
 use maud::{Markup, html};
 use ombx_record::{
+    file::RunOutcome,
+    verdict::{Component, Verdict},
+};
+use ombx_record::{
     order::sort_by_number,
     result::Metric,
     unit::{Bytes, counted},
 };
 use ombx_results::{
-    file::RunOutcome,
     number::{Units, four_digits},
-    verdict::{self, Component, LinkSweep, LinkTimes, SlowLink, Verdict},
+    verdict::{self, LinkSweep, LinkTimes, SlowLink},
 };
 
 use crate::{

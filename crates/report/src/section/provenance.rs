@@ -24,10 +24,10 @@ fn of_run(entry: &RunEntry<'_>) -> Markup {
     let run = &entry.run.run;
     html! {
         h3 { (entry.name) }
-        p { (methods::paragraph(entry.run)) }
+        p { (methods::paragraph(entry.swept)) }
         details { summary { "Citation (BibTeX)" } pre.wide { code { (methods::bibtex(run)) } } }
         div.wide role="group" aria-label={ "Provenance of " (entry.name) } {
-            @for Section { title, values } in provenance::sections(entry.run) {
+            @for Section { title, values } in provenance::sections(entry.swept) {
                 @if title != "Ranks" {
                     table.pairs {
                         caption { (title) }

@@ -52,7 +52,7 @@ fn text_of_files_is_escaped() {
     sides[1].run(&two.runs[0]);
     let mut comparison = Comparison::new(&sides[0], &sides[1], Settings::default());
     comparison.broken.push((evil(), evil()));
-    let sources = [Source { name: EVIL, file: &one }, Source { name: EVIL, file: &two }];
+    let sources = [Source { name: EVIL, file: &one.into() }, Source { name: EVIL, file: &two.into() }];
     let html = page(&Report { sources: &sources, comparison: Some(&comparison), ..Report::default() });
     let scripts = html.matches("<script").count();
     assert_eq!((scripts, html.matches("</script").count()), (1, 1));

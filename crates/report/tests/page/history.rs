@@ -55,7 +55,7 @@ fn changes_have_a_finding_a_line_in_charts_and_their_hosts() {
         assert!(!html.contains(absent), "{absent} has no files");
     }
     let newest = file(run(&["a", "b"]), sweep("p2p.latency", &[]));
-    let sources = [Source { name: "30.jsonl", file: &newest }];
+    let sources = [Source { name: "30.jsonl", file: &newest.into() }];
     let both = page(&Report { sources: &sources, history: timeline, ..Report::default() });
     let place = |id: &str| both.find(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("{id}"));
     assert!(place("answer") < place("changes") && place("history") < place("rows"));

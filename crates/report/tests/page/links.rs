@@ -1,10 +1,10 @@
 //! Links on the page: the heat map, the histogram, the steps, and launches of one sweep.
 
+use ombx_record::file::ResultFile;
 use ombx_record::{
     result::{Level, Mark, MarkCode, Measurement, Metric, Work},
     stats::Summary,
 };
-use ombx_results::file::ResultFile;
 
 use crate::{file, rendered, row, run};
 

@@ -6,6 +6,7 @@ mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ombx_record::file::{self, ResultFile, RunWithRows};
 use ombx_record::{
     fact::{Fact, Facts, HostFacts},
     result::{
@@ -16,9 +17,9 @@ use ombx_record::{
     unit::Rank,
 };
 use ombx_report::{Report, Source, page};
+use ombx_results::verdict::SweptFile;
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
-    file::{self, ResultFile, RunWithRows},
     number::{RateUnit, TimeUnit, Units},
     verdict::LinkSweep,
 };
@@ -92,6 +93,8 @@ fn rendered(files: &[(&str, &ResultFile)]) -> String {
 }
 
 fn whole(files: &[(&str, &ResultFile)]) -> String {
+    let files: Vec<(&str, SweptFile)> =
+        files.iter().map(|(name, file)| (*name, (*file).clone().into())).collect();
     let sources: Vec<Source<'_>> = files.iter().map(|(name, file)| Source { name, file }).collect();
     page(&Report { sources: &sources, ..Report::default() })
 }
@@ -323,7 +326,10 @@ fn two_sides_are_compared() {
         (0..4).for_each(|_| side.run(&file.runs[0]));
     }
     let comparison = Comparison::new(&sides[0], &sides[1], Settings::default());
-    let sources = [Source { name: "base.jsonl", file: &base }, Source { name: "new.jsonl", file: &new }];
+    let sources = [
+        Source { name: "base.jsonl", file: &base.clone().into() },
+        Source { name: "new.jsonl", file: &new.clone().into() },
+    ];
     let html = page(&Report { sources: &sources, comparison: Some(&comparison), ..Report::default() });
     let answer = "fresh is 3.00 times slower than old in all 4 cases";
     assert!(html.find(answer) < html.find("id=\"comparison\""), "{:?}", comparison.cases);
@@ -338,7 +344,7 @@ fn a_page_has_the_chosen_units() {
     let rates = sweep("p2p.bw", &[]).into_iter();
     rows.extend(rates.map(|row| Measurement { metric: Metric::Bandwidth, ..row }));
     let (rows, links) = (file(run(&["a", "b"]), rows), links(&[]));
-    let sources = [Source { name: "x", file: &rows }, Source { name: "l", file: &links }];
+    let sources = [Source { name: "x", file: &rows.into() }, Source { name: "l", file: &links.into() }];
     let units = Units { time: Some(TimeUnit::Ns), rate: Some(RateUnit::GigaBits) };
     let html = page(&Report { sources: &sources, units, ..Report::default() });
     let (style, sections) = html.split_once("<main").unwrap();

@@ -11,16 +11,18 @@ use ombx_record::{
     fact::Fact,
     result::{MarkCode, Metric, Run},
 };
+use ombx_record::{
+    file::Launched,
+    link::{BENCH, MOST_RANKS},
+    runs::{hosts, library},
+};
 use serde::Serialize;
 
 use crate::{
     compare::{links::HOST, side::SideResults},
-    file::Launched,
     number::Units,
     render::named_values,
-    runs::{hosts, library},
     state,
-    verdict::{BENCH, MOST_RANKS},
 };
 
 /// Accepted probability that a verdict is wrong for any case.
@@ -514,9 +516,10 @@ impl Turn {
 #[cfg(test)]
 mod setup_tests {
     use ombx_record::fact::HostFacts;
+    use ombx_record::file::RunWithRows;
 
     use super::*;
-    use crate::{file::RunWithRows, golden};
+    use crate::golden;
 
     #[test]
     fn hosts_follow_each_other_whatever_the_axes() {

@@ -3,15 +3,15 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ombx_record::{
+    file::{Round, RoundMark},
+    link::key_of_link,
+};
+use ombx_record::{
     result::{Level, Mark, Measurement, Run},
     stats::Summary,
 };
 
-use crate::{
-    estimate::is_within_a_launch,
-    file::{Round, RoundMark},
-    verdict::{Hosts, key_of_link},
-};
+use crate::{estimate::is_within_a_launch, verdict::Hosts};
 
 /// Axes of a case: where its links end, and the name of the host.
 const ENDS: &str = "ends";
@@ -248,13 +248,13 @@ impl Bins {
 #[cfg(test)]
 mod tests {
     use ombx_record::result::{Metric, Outcome, Place, Work};
+    use ombx_record::{
+        file::{Record, RunOutcome},
+        link::{BENCH, MOST_RANKS, RETEST},
+    };
 
     use super::*;
-    use crate::{
-        compare::{CaseComparison, Comparison, Reason, Settings, SideResults, Verdict},
-        file::{Record, RunOutcome},
-        verdict::{BENCH, MOST_RANKS, RETEST},
-    };
+    use crate::compare::{CaseComparison, Comparison, Reason, Settings, SideResults, Verdict};
 
     const RANKS: u32 = 2 + MOST_RANKS as u32;
 

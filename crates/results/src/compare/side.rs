@@ -4,16 +4,18 @@ use std::collections::{BTreeSet, HashMap};
 
 use ombx_host::performance::INSTRUCTIONS;
 use ombx_record::result::{Figure, Level, MarkCode, Measurement, Metric, Outcome, Run};
+use ombx_record::{
+    file::{Record, Round, RunOutcome, RunWithRows},
+    link::{BENCH, MOST_RANKS, RETEST},
+    runs::{is_next_launch, is_same_launch, library},
+};
 
 use crate::{
     compare::{
         comparison::{CaseId, Note, Reason, SideInfo, StateOfSides, Turn, Unit},
         links::{LinkSet, LinksByHost, is_invalid},
     },
-    file::{Record, Round, RunOutcome, RunWithRows},
-    runs::{is_next_launch, is_same_launch, library},
     state::{Distances, LaunchState, States},
-    verdict::{BENCH, MOST_RANKS, RETEST},
 };
 
 /// Results of all launches of one side. Raw samples are summarised at once, so that large files need little memory.

@@ -9,6 +9,7 @@ use ombx_core::{
     two_sided::pattern::{PatternKernel, PingPong, Stream},
 };
 use ombx_host::performance::INSTRUCTIONS;
+use ombx_record::file::{self, RunWithRows};
 use ombx_record::{
     result::{Figure, Mark, MarkCode, Measurement, Metric, Outcome, Run, Tally, Work},
     stats::Summary,
@@ -17,10 +18,7 @@ use ombx_record::{
 use ombx_testkit::{SimLink, measure};
 
 use super::*;
-use crate::{
-    file::{self, RunWithRows},
-    golden, state,
-};
+use crate::{golden, state};
 
 mod states;
 

@@ -5,13 +5,16 @@ use std::collections::{BTreeMap, HashMap};
 use ombx_core::measure::plan::KnownBatches;
 use ombx_record::result::ClockProperties;
 use ombx_record::result::{ClockFacts, Mark, MarkCode, Measurement, OverLaunches, Run, Tally};
+use ombx_record::{
+    file::{Ended, Launched, Record, RunOutcome, RunWithRows},
+    runs::{continues, is_next_launch, is_same_launch, library},
+};
 
 use super::case::estimate_in;
 use crate::{
-    file::{Ended, Launched, Record, RunOutcome, RunWithRows},
     number::percent,
     percentiles::Percentiles,
-    runs::{continues, fingerprint, is_next_launch, is_same_launch, library},
+    runs::fingerprint,
     state::{self, Distances, States},
 };
 
@@ -388,8 +391,8 @@ pub(crate) fn have_same_setup(one: &Run, other: &Run) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ombx_core::measure::runner::CONTINUES;
     use ombx_record::result::BusTraffic;
+    use ombx_record::runs::CONTINUES;
 
     use super::*;
     use crate::golden;

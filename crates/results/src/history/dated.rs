@@ -8,22 +8,26 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use ombx_core::team::Placement;
 use ombx_host::node_set;
+use ombx_record::link;
 use ombx_record::{
     fact::HostFacts,
     order::grouped,
     result::{Level, Measurement, Metric, Run, StateFigure},
     stats::median,
 };
+use ombx_record::{
+    file::{Record, Records},
+    link::MOST_RANKS,
+    runs::{hosts, library, number},
+};
 use serde::Serialize;
 
 use crate::{
     compare::is_of_setup,
     estimate::{Cases, Group, interval},
-    file::{Record, Records},
     provenance::title,
-    runs::{hosts, library, number},
     state::{self, States},
-    verdict::{self, Hosts, MOST_RANKS},
+    verdict::Hosts,
 };
 
 /// Launches with the same number that start farther apart belong to different results.
@@ -166,10 +170,10 @@ fn combined(mut rows: Vec<DatedRow>) -> Option<DatedRow> {
 /// Returns the figures of a row in each state of the machine; none if it was not measured, or if it belongs to the second measurement of
 /// slow links.
 fn dated_rows(row: &Measurement, hosts: &Hosts, states: &States) -> Vec<DatedRow> {
-    let Some(headline) = row.headline().filter(|_| !row.axes.contains_key(verdict::RETEST)) else {
+    let Some(headline) = row.headline().filter(|_| !row.axes.contains_key(link::RETEST)) else {
         return Vec::new();
     };
-    let ends = verdict::ends_of(row).filter(|_| row.bench == verdict::BENCH);
+    let ends = link::ends_of(row).filter(|_| row.bench == link::BENCH);
     let key = ends.map_or_else(|| row.key.clone(), |ends| key_of_link(&row.key, ends, hosts));
     let mut figures = state::state_figures(row, states).into_iter();
     let core_to_core_ns = figures.next().and_then(|first| first.core_to_core_ns);
@@ -284,15 +288,13 @@ pub(super) fn differences(
 #[cfg(test)]
 mod tests {
     use ombx_record::fact::Fact;
+    use ombx_record::file::{self, Round};
 
     use super::*;
-    use crate::{
-        file::{self, Round},
-        golden,
-    };
+    use crate::golden;
 
     /// Lines without checksums.
-    const OF_LAUNCHES: &str = include_str!("../../tests/golden/three_launches.jsonl");
+    const OF_LAUNCHES: &str = include_str!("../../../record/tests/golden/three_launches.jsonl");
 
     /// Returns a file with the launches of the golden file on each of these days.
     fn on_days(days: &[&str]) -> String {
@@ -326,10 +328,8 @@ mod tests {
         let of_ranks = |ranks: usize| {
             let mut run = golden().run;
             run.places = vec![run.places[0].clone(); ranks];
-            let row = Measurement {
-                bytes: Some(8),
-                ..Measurement::new(verdict::BENCH, "links", Metric::Latency, 2)
-            };
+            let row =
+                Measurement { bytes: Some(8), ..Measurement::new(link::BENCH, "links", Metric::Latency, 2) };
             let (from, to, median_ns) = (vec![0], vec![1], vec![900.0]);
             let round = Round { row, number: Some(0), from, to, median_ns, marks: Vec::new() };
             let mut text = Vec::new();

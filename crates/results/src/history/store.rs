@@ -9,11 +9,10 @@ use std::{
     thread,
 };
 
+use ombx_record::file::{Records, is_named_as_result};
+use ombx_record::link;
+
 use super::dated::{DatedResult, results_of};
-use crate::{
-    file::{Records, is_named_as_result},
-    verdict,
-};
 
 /// Results of all files of a directory and of the directories in it.
 #[derive(Debug, Default)]
@@ -59,7 +58,7 @@ pub fn newest<'a>(results: &[DatedResult], paths: &'a [String]) -> Vec<&'a str> 
     for (result, path) in results.iter().zip(paths) {
         for row in &result.rows {
             let bench = row.key.split('/').next().unwrap_or(&row.key);
-            let hosts = if bench == verdict::BENCH { "" } else { result.hosts.as_str() };
+            let hosts = if bench == link::BENCH { "" } else { result.hosts.as_str() };
             let found = (result.started.as_str(), path.as_str());
             let entry = newest.entry((&result.fabric, hosts, bench)).or_insert(found);
             *entry = found.max(*entry);
@@ -154,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    const GOLDEN: &[u8] = include_bytes!("../../tests/golden/three_launches.jsonl");
+    const GOLDEN: &[u8] = include_bytes!("../../../record/tests/golden/three_launches.jsonl");
 
     #[test]
     fn files_of_a_directory_and_below_it_are_read() {

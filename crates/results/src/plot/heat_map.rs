@@ -2,10 +2,12 @@
 
 use std::io::{Result, Write};
 
+use ombx_record::verdict::Component;
+
 use crate::{
     number::Scale,
     render::plain,
-    verdict::{Component, Hosts, LinkTimes, usual_times},
+    verdict::{Hosts, LinkTimes, usual_times},
 };
 
 /// Shades from fast to slow.
@@ -88,12 +90,12 @@ impl HeatMap {
             }
             Component::OneWay(a, b) => has(ends[0], a) && has(ends[1], b),
             ref hosts_or_groups if self.block == 1 => {
-                hosts_or_groups.contains(ends.map(|[first, _]| first), hosts)
+                hosts.has_link(hosts_or_groups, ends.map(|[first, _]| first))
             }
             // A block has ranks of several hosts.
             ref hosts_or_groups => {
                 let all = ends.map(|[first, last]| first..=last);
-                let is_end = |rank: &u32| hosts_or_groups.contains_rank(*rank, hosts);
+                let is_end = |rank: &u32| hosts.has_rank(hosts_or_groups, *rank);
                 let [from, to] = all.map(|mut ranks| ranks.any(|rank| is_end(&rank)));
                 if hosts_or_groups.is_inside() { from && to } else { from || to }
             }

@@ -4,12 +4,19 @@ use std::io::{Result, Write};
 
 use ombx_host::node_set;
 use ombx_record::result::{Measurement, Run, Tally};
+use ombx_record::{
+    file::RunOutcome,
+    link::RETEST,
+    verdict::{Sentence, SlowPart, Verdict},
+};
 
 use crate::{
-    file::RunOutcome,
-    render::fields::{ROW_FIELDS, mark_codes, mark_levels, outcome},
-    render::{Renderer, Shown, plain},
-    verdict::{Hosts, RETEST, Sentence, SlowPart, Verdict},
+    render::{
+        Renderer, Shown,
+        fields::{ROW_FIELDS, mark_codes, mark_levels, outcome},
+        plain,
+    },
+    verdict::Hosts,
 };
 
 /// Writes a header line before the first row, then one line per row.

@@ -5,17 +5,15 @@ use std::{
     io::{Result, Write},
 };
 
+use ombx_record::link;
 use ombx_record::result::{ClockFacts, Level, Measurement, Metric, Outcome, Run, Tally};
+use ombx_record::{file::RunOutcome, link::RETEST};
 
 use super::{
     FormattedRow, Renderer, Scope, Shown, plain,
     table::{failed, format_row, other_states, title, titles},
 };
-use crate::{
-    file::RunOutcome,
-    runs::{banner, launches},
-    verdict::{self, RETEST},
-};
+use crate::runs::{banner, launches};
 
 /// Language of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,7 +73,7 @@ impl Renderer for Document {
         if row.axes.contains_key(RETEST) {
             return Ok(());
         }
-        let ends: Vec<String> = if row.bench == verdict::BENCH {
+        let ends: Vec<String> = if row.bench == link::BENCH {
             ENDS.iter().map(|axis| row.axes.get(*axis).cloned().unwrap_or_default()).collect()
         } else {
             Vec::new()

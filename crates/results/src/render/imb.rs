@@ -3,13 +3,13 @@
 use std::io::{Result, Write};
 
 use ombx_core::benchmark::{ElementType, Preset, RankMatrix};
+use ombx_record::file::RunOutcome;
 use ombx_record::{
     result::{AcrossRanks, Measurement, Outcome, Run, Samples, Tally},
     stats::Summary,
 };
 
 use super::{Renderer, osu, plain};
-use crate::file::RunOutcome;
 
 /// Version of IMB that has these columns.
 const LIKE: &str = "2021.10";

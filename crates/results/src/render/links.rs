@@ -6,6 +6,10 @@ use std::{
 };
 
 use ombx_record::{
+    file::{Round, RunOutcome},
+    verdict::{Component, Conclusion, Evidence, SlowPart, Verdict},
+};
+use ombx_record::{
     result::{Level, MarkCode, Measurement, Outcome, Run, Tally},
     stats,
     unit::{Bytes, counted},
@@ -13,7 +17,6 @@ use ombx_record::{
 use serde_json::{Value, json};
 
 use crate::{
-    file::{Round, RunOutcome},
     number::{self, Scale},
     plot::{Histogram, heat_map},
     render::{
@@ -23,9 +26,7 @@ use crate::{
         table::cells::{aligned, broken, grid},
     },
     runs::banner,
-    verdict::{
-        self, Component, Conclusion, Evidence, Link, LinkSweep, LinkTimes, SlowLink, SlowPart, Step, Verdict,
-    },
+    verdict::{self, Link, LinkSweep, LinkTimes, SlowLink, Step},
 };
 
 /// Name, major and minor version of the schema of the JSON object.

@@ -2,6 +2,7 @@
 
 use std::io::{Result, Write};
 
+use ombx_record::runs::{hosts, library};
 use ombx_record::{
     result::Run,
     unit::{Bytes, counted},
@@ -19,7 +20,7 @@ use crate::{
     number::Decimals,
     publishable::Publishable,
     render::table::cells::{NO_VALUE, aligned, broken, interval},
-    runs::{banner, hosts, library},
+    runs::banner,
 };
 
 /// What is shown: the models, the first run of each setup, and which rows they rest on.

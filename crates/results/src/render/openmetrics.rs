@@ -13,16 +13,18 @@ use std::{
 use jiff::Timestamp;
 use ombx_host::device_counters::is_error;
 use ombx_host::node_set;
+use ombx_record::link;
 use ombx_record::result::{Growth, Level, Measurement, Metric, Outcome, Run, Tally};
+use ombx_record::{
+    file::{RunOutcome, RunWithRows},
+    link::{RETEST, ends_of},
+    runs::{hosts, library},
+    verdict::{Conclusion, Nameable, Verdict},
+};
 
 use super::fields::{Field, ROW_FIELDS};
 use super::{Renderer, named_values};
-use crate::{
-    estimate::Cases,
-    file::{RunOutcome, RunWithRows},
-    runs::{hosts, library},
-    verdict::{self, Conclusion, LinkSweep, Nameable, RETEST, Verdict, ends_of},
-};
+use crate::{estimate::Cases, verdict::LinkSweep};
 
 /// Metrics in the order of output, one on each line: name without unit, unit, help text, and the object of the interval of those that have
 /// one. Low and high end of an interval are metrics of their own; the unit ends the name.
@@ -129,7 +131,7 @@ impl Renderer for OpenMetrics {
     }
 
     fn case(&mut self, _: &mut dyn Write, row: &Measurement) -> Result<()> {
-        if row.bench == verdict::BENCH {
+        if row.bench == link::BENCH {
             self.link(row);
             return Ok(());
         }
@@ -281,7 +283,7 @@ impl OpenMetrics {
         let hosts = &self.sweep.hosts;
         let local = ends.map(|rank| hosts.position(rank).to_string());
         labels(&[
-            ("bench", crate::verdict::BENCH),
+            ("bench", ombx_record::link::BENCH),
             ("fabric", &self.fabric),
             ("transport", &self.transport),
             ("pattern", &self.sweep.pattern),

@@ -6,6 +6,7 @@ use std::{
 };
 
 use ombx_core::benchmark::Osu;
+use ombx_record::file::RunOutcome;
 use ombx_record::{
     order::sort,
     result::{Aggregation, Check, Figure, Measurement, Metric, Outcome, Run, Samples, Tally, Work},
@@ -13,7 +14,6 @@ use ombx_record::{
 };
 
 use super::{Renderer, plain};
-use crate::file::RunOutcome;
 
 /// OSU version that has these columns.
 const LIKE: &str = "v7.4";

@@ -9,6 +9,7 @@ use std::{
 };
 
 use ombx_core::two_sided::received::SHARES;
+use ombx_record::file::RunOutcome;
 use ombx_record::{
     result::{
         ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Metric, Outcome, OverLaunches,
@@ -19,7 +20,6 @@ use ombx_record::{
 
 use self::cells::{Fitted, broken, fitted, grid};
 use crate::{
-    file::RunOutcome,
     impact::{LoadImpacts, UNDER},
     knee::{self, Knees, RATE},
     number::Units,

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
+use ombx_record::file::{RunOutcome, RunWithRows};
+use ombx_record::link;
 use ombx_record::{
     order::sort_by_value,
     result::Measurement,
@@ -10,11 +12,7 @@ use ombx_record::{
 use serde::{Deserialize, Serialize};
 
 use super::{HostGroups, Hosts, Link, LinkSweep, LinkTimes, link_name, sweep::Findings};
-use crate::{
-    file::{RunOutcome, RunWithRows},
-    number,
-    verdict::times::is_sampled,
-};
+use crate::{number, verdict::times::is_sampled};
 
 /// Ratio to the slowest run of the reference from which a link is slower than it was. Launches of the same build on a
 /// healthy machine differ by less.
@@ -224,7 +222,7 @@ impl Reference {
                 is_chosen
             };
             let rounds = run.rounds.iter().filter(|round| is_chosen(&round.row)).collect::<Vec<_>>();
-            let rows = run.rows.iter().filter(|row| row.bench == super::BENCH && is_chosen(row));
+            let rows = run.rows.iter().filter(|row| row.bench == link::BENCH && is_chosen(row));
             rows.for_each(|row| sweep.add(row));
             rounds.into_iter().for_each(|round| sweep.add_round(round));
         }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_record::order::{sort, sort_by_value};
+use ombx_record::verdict::Component;
 
 use crate::{
     percentiles::upper_quantile,
     verdict::{
-        Component, Hosts, LEVEL, LinkTimes, MIN_FACTOR, MIN_LINKS, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS,
-        MIN_SPREAD, MIN_UNITS, MISSED, SlowComponent,
+        Hosts, LEVEL, LinkTimes, MIN_FACTOR, MIN_LINKS, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, MIN_SPREAD,
+        MIN_UNITS, MISSED, SlowComponent,
         few_units::{FewUnits, MAX_PARTS},
         relative::{self, RelativeLink, Retested, Scope, median, recentre, relative_times},
     },
@@ -252,7 +253,7 @@ impl Search<'_> {
             .links
             .iter()
             .filter(|l| l.sampled && scope.has(l.distance))
-            .partition(|l| part.contains([l.from, l.to], self.hosts));
+            .partition(|l| self.hosts.has_link(part, [l.from, l.to]));
         let usual = median(&others.iter().map(|l| l.log).collect::<Vec<_>>());
         let slow = own.iter().filter(|l| l.log - usual >= 0.5 * log).count();
         self.hosts.of_group(level, group).len() > 1 && own.len() > 1 && slow as f64 >= MOST * own.len() as f64
@@ -260,7 +261,7 @@ impl Search<'_> {
 
     /// Adds a slow component and removes its links.
     fn take(&mut self, part: Component, log: f64) {
-        self.links.retain(|l| !part.contains([l.from, l.to], self.hosts));
+        self.links.retain(|l| !self.hosts.has_link(&part, [l.from, l.to]));
         self.slow.push((part, log));
     }
 }

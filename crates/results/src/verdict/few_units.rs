@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ombx_record::verdict::Component;
 use ombx_record::{
     order::{sort, sort_by_value},
     unit::{Bytes, plural},
 };
 
 use super::{
-    Component, Hosts, Link, LinkTimes, MIN_FACTOR, MIN_SPREAD, MIN_UNITS, MISSED,
+    Hosts, Link, LinkTimes, MIN_FACTOR, MIN_SPREAD, MIN_UNITS, MISSED,
     detection::Detected,
     relative::{RelativeLink, Retested, Scope, median, relative_links},
 };
@@ -36,7 +37,7 @@ impl FewUnits {
         if units > MAX_UNITS || scope.inside && (hosts.count() > 1 || scope.level > 0) {
             return None;
         }
-        let is_known = |l: &&Link| known.iter().any(|(part, _)| part.contains([l.from, l.to], hosts));
+        let is_known = |l: &&Link| known.iter().any(|(part, _)| hosts.has_link(part, [l.from, l.to]));
         let links: Vec<Link> = times.sweep.iter().filter(|l| !is_known(l)).copied().collect();
         let (pairs, offsets) = pair_times(&links, hosts, scope);
         let found = explain(&pairs, sizes, times.row_error, offsets)?;

@@ -10,6 +10,7 @@ use std::{
 
 use ombx_host::{host_name::check_host, node_set};
 use ombx_record::result::Run;
+use ombx_record::verdict::Component;
 use serde::{Deserialize, Serialize};
 
 /// Option of a run that holds its groups.
@@ -301,6 +302,38 @@ impl<'a> GroupsByName<'a> {
 }
 
 impl Hosts {
+    /// Returns whether a link belongs to a component.
+    pub fn has_link(&self, component: &Component, [from, to]: [u32; 2]) -> bool {
+        let (on_from, on_to) = (self.number(from), self.number(to));
+        let ends = |level: usize| [self.unit(level + 1, from), self.unit(level + 1, to)];
+        match *component {
+            Component::GroupBetween(level, group) => {
+                let [a, b] = ends(level);
+                a != b && [a, b].contains(&group)
+            }
+            Component::GroupWithin(level, group) => {
+                ends(level) == [group; 2] && self.distance(from, to) == level + 1
+            }
+            Component::HostBetween(host) => on_from != on_to && [on_from, on_to].contains(&host),
+            Component::HostWithin(host) => on_from == host && on_to == host,
+            Component::Rank(rank) => [from, to].contains(&rank),
+            Component::Link(a, b) => [(a, b), (b, a)].contains(&(from, to)),
+            // Without directed traffic no component has this form.
+            Component::OneWay(a, b) => (from, to) == (a, b),
+        }
+    }
+
+    /// Returns whether a rank is on the host or in the group of a component; false for a rank or link.
+    pub(crate) fn has_rank(&self, component: &Component, rank: u32) -> bool {
+        match *component {
+            Component::GroupBetween(level, group) | Component::GroupWithin(level, group) => {
+                self.unit(level + 1, rank) == group
+            }
+            Component::HostBetween(host) | Component::HostWithin(host) => self.number(rank) == host,
+            _ => false,
+        }
+    }
+
     /// Builds the map from the host name of every rank.
     pub fn new<'a>(ranks: impl IntoIterator<Item = &'a str>) -> Hosts {
         let mut hosts = Hosts::default();

@@ -5,18 +5,16 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use ombx_record::link::{RETEST, ROUND};
+use ombx_record::{file::Round, link::ends_of, runs::number};
 use ombx_record::{
     order::sort_by_value,
     result::{Measurement, Metric, Run},
     stats,
 };
 
-use super::{Hosts, Link, LinkTimes, RETEST, ROUND, TimesBySize};
-use crate::{
-    file::Round,
-    runs::number,
-    verdict::times::{LinkRow, Tiles, ends_of},
-};
+use super::{Hosts, Link, LinkTimes, TimesBySize};
+use crate::verdict::times::{LinkRow, Tiles};
 
 /// Options in which the launches of a sweep differ.
 const OF_LAUNCH: [&str; 2] = ["launch", "randomize"];

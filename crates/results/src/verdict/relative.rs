@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ombx_record::verdict::Component;
+use ombx_record::verdict::Evidence;
 use ombx_record::{order::sort_by_value, stats, unit::counted};
-use serde::{Deserialize, Serialize};
 
-use super::{Component, Hosts, Link, LinkTimes, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, link_name};
+use super::{Hosts, Link, LinkTimes, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, link_name};
 use crate::number;
 
 /// Time of a link relative to its kind: the logarithm of its ratio to the median.
@@ -139,48 +140,26 @@ const EVIDENCE_LINKS: usize = 4;
 /// Number of ordinary links that it names.
 const TYPICAL_LINKS: usize = 3;
 
-/// Links of a slow component, and the ordinary ones that they are compared with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Evidence {
-    /// Median ratio of the links of the component to the ordinary ones; `None` without ordinary ones.
-    pub factor: Option<f64>,
-    /// Slowest links of the component and their ratios to the ordinary ones.
-    pub links: Vec<([u32; 2], f64)>,
-    /// Number of links of the component.
-    pub count: usize,
-    /// Ordinary links next to their median time.
-    pub typical: Vec<[u32; 2]>,
-    /// Number of ordinary links.
-    pub ordinary: usize,
-    /// Median time of the ordinary links in nanoseconds.
-    pub ordinary_ns: f64,
-    /// Whether links of the component were measured again alone.
-    pub measured_again: bool,
-}
-
-impl Evidence {
-    /// Returns which links are slow, by what factor, and which ordinary links they are compared with.
-    pub(super) fn sentence(&self, hosts: &Hosts) -> String {
-        let mut links: Vec<String> = self
-            .links
-            .iter()
-            .map(|(ends, ratio)| format!("{} {ratio:.2} x", link_name(*ends, hosts)))
-            .collect();
-        if self.count > links.len() {
-            links.push(format!("and {} more", self.count - links.len()));
-        }
-        let again = if self.measured_again { "slow again when measured alone" } else { "measured once" };
-        let typical: Vec<String> = self.typical.iter().map(|ends| link_name(*ends, hosts)).collect();
-        let such_as = if self.typical.len() < self.ordinary { "such as " } else { "" };
-        format!(
-            "evidence: {}, against the median of {} ({such_as}{}: {}); {again}",
-            links.join(", "),
-            counted(self.ordinary, "ordinary link"),
-            typical.join(", "),
-            number::time(self.ordinary_ns)
-        )
+/// Returns which links are slow, by what factor, and which ordinary links they are compared with.
+pub(super) fn evidence_sentence(evidence: &Evidence, hosts: &Hosts) -> String {
+    let mut links: Vec<String> = evidence
+        .links
+        .iter()
+        .map(|(ends, ratio)| format!("{} {ratio:.2} x", link_name(*ends, hosts)))
+        .collect();
+    if evidence.count > links.len() {
+        links.push(format!("and {} more", evidence.count - links.len()));
     }
+    let again = if evidence.measured_again { "slow again when measured alone" } else { "measured once" };
+    let typical: Vec<String> = evidence.typical.iter().map(|ends| link_name(*ends, hosts)).collect();
+    let such_as = if evidence.typical.len() < evidence.ordinary { "such as " } else { "" };
+    format!(
+        "evidence: {}, against the median of {} ({such_as}{}: {}); {again}",
+        links.join(", "),
+        counted(evidence.ordinary, "ordinary link"),
+        typical.join(", "),
+        number::time(evidence.ordinary_ns)
+    )
 }
 
 /// Returns the slowest links of each component, relative to the median of the links that no slow component has.
@@ -234,7 +213,7 @@ fn links_of(part: &Component, links: &[Link], hosts: &Hosts) -> Vec<Link> {
     match *part {
         Component::OneWay(from, to) => find((from, to)).into_iter().collect(),
         Component::Link(a, b) => find((a, b)).into_iter().chain(find((b, a))).collect(),
-        _ => links.iter().filter(|l| part.contains([l.from, l.to], hosts)).copied().collect(),
+        _ => links.iter().filter(|l| hosts.has_link(part, [l.from, l.to])).copied().collect(),
     }
 }
 

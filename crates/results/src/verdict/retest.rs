@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_record::order::sort_by_value;
+use ombx_record::verdict::Component;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Component, Hosts, LOOKS, Link, LinkTimes,
+    Hosts, LOOKS, Link, LinkTimes,
     detection::at_one_size,
     few_units,
     relative::{self, RelativeLink, Retested, median, relative_times},
@@ -75,7 +76,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
                     continue;
                 }
             }
-            let of = links.iter().filter(|l| slow.component.contains([l.from, l.to], hosts));
+            let of = links.iter().filter(|l| hosts.has_link(&slow.component, [l.from, l.to]));
             let all: Vec<RelativeLink> = of.copied().collect();
             named.extend(all.iter().map(|l| (l.from, l.to)));
             add(all.into_iter().take(per_unit).collect());

@@ -6,27 +6,30 @@ use std::{
 };
 
 use ombx_host::device_counters::is_error;
+use ombx_record::file::{Round, RoundMark, RunWithRows};
 use ombx_record::{
     fact::HostFacts,
     order::sort_by_value,
     result::{Check, Growth, Level, MarkCode, Measurement, Run},
     unit::{Bytes, counted},
 };
+use ombx_record::{
+    link::{BENCH, RETEST},
+    verdict::{Component, Conclusion, Nameable, Sentence, SlowPart, Verdict},
+};
 
 use super::{
-    BENCH, Component, Conclusion, Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR,
-    MIN_LINKS, MIN_UNITS, MOST_ROWS, Nameable, RETEST, Reference, Sentence, SlowComponent, SlowPart,
-    TimesBySize, Verdict,
+    Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR, MIN_LINKS, MIN_UNITS, MOST_ROWS,
+    Reference, SlowComponent, TimesBySize,
     detection::{Detected, among_suspects, at_one_size, slow_of_sizes},
     few_units::{self, MAX_PARTS},
     launches::{Launch, Step, Steps, median_over},
     link_name, no_verdict_reason,
     times::WAITING,
 };
-use crate::{
-    causes::{self, Cause, Totals},
-    file::{Round, RoundMark, RunWithRows},
-};
+use crate::causes::{self, Cause, Totals};
+use crate::verdict::SweptRun;
+use crate::verdict::relative::evidence_sentence;
 
 /// Times of all links of one sweep, and what is needed to describe them. A sweep has one launch or several.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -143,10 +146,21 @@ impl LinkSweep {
     /// Adds a run with all its rows: the next launch of this sweep, or another sweep.
     pub fn add_run(&mut self, run: &RunWithRows) {
         self.begin(&run.run);
-        run.links.iter().for_each(|links| self.join(links));
         run.rounds.iter().for_each(|round| self.add_round(round));
+        self.add_rest(run);
+    }
+
+    /// Adds what is in no round.
+    fn add_rest(&mut self, run: &RunWithRows) {
         run.rows.iter().filter(|row| row.bench == BENCH).for_each(|row| self.add(row));
         self.add_grown(&run.grown);
+    }
+
+    /// Adds a run whose rounds are summed up, as [`LinkSweep::add_run`] does.
+    pub fn add_swept(&mut self, swept: &SweptRun) {
+        self.begin(&swept.run.run);
+        swept.links.iter().for_each(|links| self.join(links));
+        self.add_rest(&swept.run);
     }
 
     /// Adds counters that grew after they were read in a row. Once links were measured again, only errors count, as in rows of such links.
@@ -549,7 +563,7 @@ impl Findings {
         let suspected =
             |slow: &SlowComponent| self.suspected.contains(&slow.component).then(|| suspected.to_owned());
         let slow = self.slow.iter().map(|slow| Sentence {
-            evidence: [slow.evidence.sentence(hosts)].into_iter().chain(suspected(slow)).collect(),
+            evidence: [evidence_sentence(&slow.evidence, hosts)].into_iter().chain(suspected(slow)).collect(),
             ..of(Conclusion::Slow, &slow.sentence(hosts))
         });
         let links: Vec<[u32; 2]> = self.slow.iter().filter_map(|slow| slow.component.link()).collect();

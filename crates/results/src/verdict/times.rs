@@ -3,6 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ombx_core::random::SplitMix64;
+use ombx_record::link::ends_of;
+use ombx_record::{
+    file::{Round, RoundMark},
+    link::{ALONE, RETEST},
+    verdict::Component,
+};
 use ombx_record::{
     order::sort_by_value,
     result::{Level, Mark, MarkCode, Measurement},
@@ -10,10 +16,7 @@ use ombx_record::{
     unit::counted,
 };
 
-use crate::{
-    file::{Round, RoundMark},
-    verdict::{ALONE, Component, Hosts, RETEST, TIMES_AGAIN},
-};
+use crate::verdict::{Hosts, TIMES_AGAIN};
 
 /// Marks of ranks that waited for a CPU.
 pub(super) const WAITING: [MarkCode; 3] = [MarkCode::Preempted, MarkCode::Stolen, MarkCode::Waited];
@@ -41,12 +44,6 @@ impl Link {
         let [from, to] = ends_of(row)?;
         Some(Link { from, to, ns: row.summary.as_ref()?.median as f32 })
     }
-}
-
-/// Returns the timed and the answering rank of the row of a link.
-pub(crate) fn ends_of(row: &Measurement) -> Option<[u32; 2]> {
-    let rank = |axis: &str| row.axes.get(axis)?.parse().ok();
-    Some([rank("from")?, rank("to")?])
 }
 
 /// Times of all links at one message size: 12 bytes per row that is kept.
@@ -263,10 +260,10 @@ impl LinkTimes {
     /// Returns whether most rows of a component are invalid because ranks waited for a CPU.
     pub(super) fn is_disturbed(&self, part: &Component, hosts: &Hosts) -> bool {
         let kept = self.sweep.iter().chain(&self.alone).chain(&self.reference);
-        let rows = kept.filter(|l| part.contains([l.from, l.to], hosts)).count();
-        let disturbed = self.disturbed.iter().filter(|ends| part.contains(**ends, hosts)).count();
+        let rows = kept.filter(|l| hosts.has_link(part, [l.from, l.to])).count();
+        let disturbed = self.disturbed.iter().filter(|ends| hosts.has_link(part, **ends)).count();
         let outside = self.outside.rows().into_iter();
-        let outside = outside.filter(|row| part.contains([row.link.from, row.link.to], hosts));
+        let outside = outside.filter(|row| hosts.has_link(part, [row.link.from, row.link.to]));
         let (more, waited) =
             outside.fold((0, 0), |(rows, waited), row| (rows + 1, waited + usize::from(row.waited)));
         2 * (disturbed + waited) > rows + more

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use ombx_record::file;
 use ombx_record::result::{Mark, MarkCode, Outcome};
 use ombx_results::{
-    file,
     number::{RateUnit, TimeUnit},
     render::{Csv, Renderer},
 };

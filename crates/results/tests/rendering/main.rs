@@ -7,19 +7,19 @@ mod osu;
 mod pipeline;
 mod table;
 
+use ombx_record::file;
 use ombx_record::{
     result::{BusTraffic, Measurement, Metric, OverLaunches, Run, Samples, Tally, Work},
     stats::Summary,
 };
 use ombx_results::{
     estimate::Cases,
-    file,
     number::{RateUnit, TimeUnit, Units},
     percentiles::Percentiles,
     render::{Renderer, Shown},
 };
 
-const GOLDEN: &str = include_str!("../golden/one_launch.jsonl");
+const GOLDEN: &str = include_str!("../../../record/tests/golden/one_launch.jsonl");
 
 fn golden() -> file::RunWithRows {
     file::read(GOLDEN.as_bytes()).unwrap().runs.remove(0)
@@ -28,7 +28,9 @@ fn golden() -> file::RunWithRows {
 /// Returns three launches as one run.
 fn of_launches() -> file::RunWithRows {
     let mut cases = Cases::default();
-    let launches = file::read(include_str!("../golden/three_launches.jsonl").as_bytes()).unwrap().runs;
+    let launches = file::read(include_str!("../../../record/tests/golden/three_launches.jsonl").as_bytes())
+        .unwrap()
+        .runs;
     launches.iter().for_each(|launch| cases.launch(launch));
     (&cases.groups()[0]).into()
 }

@@ -1,10 +1,8 @@
 //! OpenMetrics. Its grammar is checked with the properties of all records.
 
+use ombx_record::file;
 use ombx_record::result::{Growth, Mark, MarkCode, Measurement, Run};
-use ombx_results::{
-    file,
-    render::{OpenMetrics, Renderer},
-};
+use ombx_results::render::{OpenMetrics, Renderer};
 
 use crate::{golden, of_launches, rendered};
 

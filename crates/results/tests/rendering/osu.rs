@@ -1,15 +1,13 @@
 //! OSU format.
 
 use ombx_core::benchmark::Osu;
+use ombx_record::file;
 use ombx_record::{
     result::{Aggregation, Check, Figure, Measurement, Mismatch, Outcome, Samples, Work},
     stats::Summary,
     unit::Rank,
 };
-use ombx_results::{
-    file,
-    render::{OsuColumns, OsuTable},
-};
+use ombx_results::render::{OsuColumns, OsuTable};
 
 use crate::{around, bandwidth, complete, golden, latency, rendered};
 

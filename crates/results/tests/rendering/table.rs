@@ -1,9 +1,9 @@
 //! Text tables.
 
+use ombx_record::file;
 use ombx_record::result::{Figure, Level, Mark, MarkCode, Measurement, Outcome};
 use ombx_results::{
     estimate::Cases,
-    file,
     number::{RateUnit, TimeUnit},
     render::Table,
 };

@@ -1,12 +1,12 @@
 //! Truncated files, newer versions, and other files: a typed error, never a panic.
 
-use ombx_results::file::{self, ReadError};
+use ombx_record::file::{self, ReadError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{json, read};
 
-const GOLDEN: &str = include_str!("../golden/one_launch.jsonl");
+const GOLDEN: &str = include_str!("../../../record/tests/golden/one_launch.jsonl");
 
 #[test]
 fn a_file_cut_anywhere_keeps_every_complete_row() {

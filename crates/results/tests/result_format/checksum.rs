@@ -2,9 +2,9 @@
 
 use std::{fs, process::Command};
 
-use ombx_results::file::{self, Records};
+use ombx_record::file::{self, Records};
 
-const GOLDEN: &str = include_str!("../golden/three_launches.jsonl");
+const GOLDEN: &str = include_str!("../../../record/tests/golden/three_launches.jsonl");
 
 /// Returns the golden file with checksums.
 fn written() -> String {

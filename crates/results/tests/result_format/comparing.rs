@@ -1,16 +1,16 @@
 //! Comparison and output of arbitrary files end in text or a typed error, never in a panic.
 
+use ombx_record::file::{self, Record, Records, RunWithRows};
 use ombx_record::result::{Measurement, Tally};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults},
-    file::{self, Record, Records, RunWithRows},
     render::{self, OpenMetrics, Paint, Renderer},
 };
 use proptest::prelude::*;
 
 use crate::records::{any_row, any_run};
 
-const GOLDEN: &str = include_str!("../golden/one_launch.jsonl");
+const GOLDEN: &str = include_str!("../../../record/tests/golden/one_launch.jsonl");
 
 fn side(runs: &[RunWithRows]) -> SideResults {
     let mut side = SideResults::named("a\u{1b}[31m\"side\"");
@@ -111,7 +111,7 @@ proptest! {
     ) {
         let named = |row: &Measurement, from: &Measurement| Measurement { key: from.key.clone(), ..row.clone() };
         let mixed: Vec<Measurement> = other.iter().zip(&rows).map(|(row, from)| named(row, from)).collect();
-        let of = |rows: &[Measurement]| RunWithRows { run: run.clone(), rows: rows.to_vec(), rounds: Vec::new(), grown: Vec::new(), links: None, end: None, verdict: None };
+        let of = |rows: &[Measurement]| RunWithRows { run: run.clone(), rows: rows.to_vec(), rounds: Vec::new(), grown: Vec::new(), end: None, verdict: None };
         let base = vec![of(&rows); launches];
         printed(&side(&base), &side(&[of(&mixed), of(&rows)]));
         let same = printed(&side(&base), &side(&base));
@@ -149,7 +149,7 @@ fn the_golden_file_as_open_metrics() {
 
 #[test]
 fn a_file_is_opened_by_its_path() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/one_launch.jsonl");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/golden/one_launch.jsonl");
     assert_eq!(file::open(path).unwrap(), file::read(GOLDEN.as_bytes()).unwrap());
     let directory = tempfile::tempdir().unwrap();
     assert!(matches!(file::open(directory.path().join("absent.jsonl")), Err(file::ReadError::Io(_))));

@@ -2,22 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use ombx_record::file::{self, Record};
 use ombx_record::{
     result::{Aggregation, Check, Measurement, Metric, Mismatch, Outcome, Tally, Work},
     stats::{Percentile, Summary},
     unit::Rank,
 };
-use ombx_results::{
-    estimate::Cases,
-    file::{self, Record},
-};
+use ombx_results::estimate::Cases;
 
 use crate::{json, json_without_checksum, line, read};
 
 /// Handwritten.
-const GOLDEN: &str = include_str!("../golden/one_launch.jsonl");
+const GOLDEN: &str = include_str!("../../../record/tests/golden/one_launch.jsonl");
 /// Three launches of two rows, written by a run.
-const OF_LAUNCHES: &str = include_str!("../golden/three_launches.jsonl");
+const OF_LAUNCHES: &str = include_str!("../../../record/tests/golden/three_launches.jsonl");
 
 #[test]
 fn the_run_is_read() {

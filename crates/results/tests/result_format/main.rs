@@ -9,7 +9,7 @@ mod round_trip;
 #[cfg(feature = "schema")]
 mod schema;
 
-use ombx_results::file::{self, ReadError, Record, ResultFile};
+use ombx_record::file::{self, ReadError, Record, ResultFile};
 
 fn line(record: &Record) -> Vec<u8> {
     let mut out = Vec::new();

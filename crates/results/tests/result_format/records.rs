@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ombx_record::file::{self, Ending, Record};
 use ombx_record::{
     fact::{Fact, Facts, HostFacts},
     result::{
@@ -10,10 +11,6 @@ use ombx_record::{
     },
     stats::Summary,
     unit::Rank,
-};
-use ombx_results::{
-    estimate::Ending,
-    file::{self, Record},
 };
 use proptest::{
     collection::{btree_map, vec},

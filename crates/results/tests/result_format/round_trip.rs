@@ -1,7 +1,7 @@
 //! Written records are read back, also with unknown fields and records added.
 
+use ombx_record::file::{self, Record};
 use ombx_record::result::{Measurement, Tally};
-use ombx_results::file::{self, Record};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -76,7 +76,7 @@ fn widen(value: &mut Value) {
 
 #[test]
 fn records_of_later_minor_versions_are_skipped() {
-    let golden = include_str!("../golden/one_launch.jsonl");
+    let golden = include_str!("../../../record/tests/golden/one_launch.jsonl");
     let mut lines: Vec<String> = golden.lines().map(str::to_owned).collect();
     lines[0] = lines[0].replace("\"minor\":0", "\"minor\":9");
     for at in (0..=lines.len()).rev() {
@@ -87,7 +87,12 @@ fn records_of_later_minor_versions_are_skipped() {
 
 #[test]
 fn invalid_rows_are_not_written() {
-    let row = read(include_str!("../golden/one_launch.jsonl")).unwrap().runs.remove(0).rows.remove(0);
+    let row = read(include_str!("../../../record/tests/golden/one_launch.jsonl"))
+        .unwrap()
+        .runs
+        .remove(0)
+        .rows
+        .remove(0);
     let mut nonsense = row.clone();
     nonsense.summary.as_mut().unwrap().mean = f64::NAN;
     let mut out = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ombx_results::file;
+use ombx_record::file;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -15,7 +15,10 @@ fn validator() -> jsonschema::Validator {
 #[test]
 fn every_golden_line_is_valid() {
     let validator = validator();
-    let golden = [include_str!("../golden/one_launch.jsonl"), include_str!("../golden/three_launches.jsonl")];
+    let golden = [
+        include_str!("../../../record/tests/golden/one_launch.jsonl"),
+        include_str!("../../../record/tests/golden/three_launches.jsonl"),
+    ];
     for text in golden.into_iter().flat_map(str::lines) {
         let errors: Vec<String> = validator.iter_errors(&json(text)).map(|e| e.to_string()).collect();
         assert!(errors.is_empty(), "{text}: {errors:?}");
@@ -38,7 +41,7 @@ fn every_written_line_is_valid() {
 #[test]
 fn the_schema_rejects_what_the_reader_rejects() {
     let validator = validator();
-    let row = json(include_str!("../golden/one_launch.jsonl").lines().nth(1).unwrap());
+    let row = json(include_str!("../../../record/tests/golden/one_launch.jsonl").lines().nth(1).unwrap());
     for (pointer, value) in [
         ("kind", json!("unheard-of")),
         ("bench", Value::Null),

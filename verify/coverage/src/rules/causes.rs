@@ -5,9 +5,11 @@ use ombx_record::{
     result::{ClockFacts, Growth, Measurement, Metric, Place, Run, Work},
     stats::Summary,
 };
-use ombx_results::verdict::{
-    ALONE, BENCH, Conclusion, LinkSweep, REFERENCE, RETEST, TIMES_AGAIN, Verdict, retest_candidates,
+use ombx_record::{
+    link::{ALONE, BENCH, REFERENCE, RETEST},
+    verdict::{Conclusion, Verdict},
 };
+use ombx_results::verdict::{LinkSweep, TIMES_AGAIN, retest_candidates};
 
 use super::Lines;
 use crate::random::Uniform;

@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
+use ombx_record::file::{self, RunWithRows};
 use ombx_record::{result::Measurement, stats::Summary};
 use ombx_results::{
     compare::{Comparison, Settings, SideResults, Turn, Verdict},
     estimate::LOOKS,
-    file::{self, RunWithRows},
     state,
 };
 
@@ -114,7 +114,7 @@ fn finds(lines: &mut Lines, times: u64, seed: u64) {
 }
 
 static TEMPLATE: LazyLock<RunWithRows> = LazyLock::new(|| {
-    let golden = include_bytes!("../../../../crates/results/tests/golden/one_launch.jsonl");
+    let golden = include_bytes!("../../../../crates/record/tests/golden/one_launch.jsonl");
     let mut run = file::read(golden.as_slice()).unwrap_or_default().runs.remove(0);
     run.run.places.truncate(1);
     run.run.plan =

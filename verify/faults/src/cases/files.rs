@@ -8,7 +8,7 @@ use crate::{
     stage::Stage,
 };
 
-const GOLDEN: &str = include_str!("../../../../crates/results/tests/golden/one_launch.jsonl");
+const GOLDEN: &str = include_str!("../../../../crates/record/tests/golden/one_launch.jsonl");
 const CHECK: &str = "budget = \"20s\"\nbaseline = \"good\"\n[[entry]]\nrun = \"sockets.latency\"\n\
                      sizes = \"8\"\nwithin = \"20%\"\n";
 const INVENTORY: &str = "[[hosts]]\nname = \"n01\"\n[[hosts]]\nname = \"n02\"\n";

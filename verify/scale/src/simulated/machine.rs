@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use ombx_links::sweep::{Task, rounds_of};
 use ombx_record::unit::Rank;
-use ombx_results::verdict::Component;
+use ombx_record::verdict::Component;
 
 use crate::link::normal_of;
 

@@ -18,10 +18,11 @@ use ombx_record::{
     stats::Summary,
     unit::Rank,
 };
-use ombx_results::{
+use ombx_record::{
     file,
-    verdict::{ALONE, ATTEMPT, REFERENCE, RETEST, ROUND, Retest, TIMES_AGAIN},
+    link::{ALONE, ATTEMPT, REFERENCE, RETEST, ROUND},
 };
+use ombx_results::verdict::{Retest, TIMES_AGAIN};
 
 use super::machine::Machine;
 use crate::link::BYTES;

@@ -17,12 +17,11 @@ use ombx_record::{
     result::{Check, Measurement, Outcome, Run},
     unit::counted,
 };
+use ombx_record::{file::ENDING, runs::hosts};
 use ombx_results::{
     baseline::{Baseline, Missing, Reference, Standing, disturbance, standing, state_of},
-    file::ENDING,
     number::{self, Decimals},
     render::monitoring::Status,
-    runs::hosts,
     state::is_same,
 };
 
@@ -557,7 +556,7 @@ mod tests {
         assert!(state == State::Missed && why.contains("cores 51 and 250 ns apart"), "{why}");
     }
 
-    const RUN: &str = include_str!("../../../../results/tests/golden/one_launch.jsonl");
+    const RUN: &str = include_str!("../../../../record/tests/golden/one_launch.jsonl");
 
     #[test]
     fn files_of_a_second_have_different_names() {

@@ -101,7 +101,7 @@ fn table(judge: &Judge) -> Vec<Known> {
 
 /// Writes the files that [`right`] names.
 fn write_files(judge: &Judge) {
-    judge.write("golden.jsonl", include_str!("../../../../results/tests/golden/one_launch.jsonl"));
+    judge.write("golden.jsonl", include_str!("../../../../record/tests/golden/one_launch.jsonl"));
     judge.write("node.toml", "[[entry]]\nrun = 'sockets.latency'\nsizes = 8\nlatency = '<5us'\n");
 }
 

@@ -2,6 +2,7 @@
 
 mod groups;
 
+use ombx_record::verdict::{Conclusion, Verdict};
 use ombx_record::{
     result::{Level, Mark, MarkCode, Metric, Place, Work},
     stats::Summary,
@@ -9,10 +10,7 @@ use ombx_record::{
 use serde_json::Value;
 
 use super::*;
-use crate::{
-    render::{LinksCsv, LinksForm, LinksSummary, links_status, monitoring::Status},
-    verdict::{Conclusion, Verdict},
-};
+use crate::render::{LinksCsv, LinksForm, LinksSummary, links_status, monitoring::Status};
 
 /// Renderer that gets the verdict on its links before their last launch ends, as in a job.
 struct Judged<'a> {

@@ -6,6 +6,7 @@ use std::{
 };
 
 use comfy_table::{CellAlignment, Row, Table, presets};
+use ombx_record::runs::number;
 use ombx_record::{
     result::{
         BetweenRuns, Check, Figure, Level, MESSAGE_RATE_UNIT, MarkCode, Measurement, Metric, Rate, Run,
@@ -18,7 +19,6 @@ use ombx_record::{
 use crate::{
     number::{Decimals, figure},
     render::{self, Shown, plain},
-    runs,
 };
 
 /// Number of figures beside percentiles: headline, interval, minimum and maximum.
@@ -71,7 +71,7 @@ pub enum Scope {
 impl Scope {
     /// Returns what the rows of a run are about. The plan of several launches has their number.
     pub fn new(run: &Run) -> Scope {
-        match runs::number(run, "launches") {
+        match number(run, "launches") {
             Some(2u32..) if run.plan.contains_key("runs") => Scope::Runs,
             Some(2u32..) => Scope::Launches,
             _ => Scope::OneLaunch,

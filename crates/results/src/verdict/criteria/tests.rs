@@ -1,12 +1,12 @@
 //! Expectations and references.
 
+use ombx_record::verdict::Conclusion;
 use ombx_record::{
     result::{Measurement, Work},
     stats::Summary,
 };
 
 use super::*;
-use crate::verdict::Conclusion;
 
 /// Builds the rows of hosts with one rank each: 8 bytes and 1 MB, with these times.
 fn rows(hosts: u32, ns: impl Fn(u32, u32) -> f64) -> Vec<Measurement> {
@@ -16,7 +16,7 @@ fn rows(hosts: u32, ns: impl Fn(u32, u32) -> f64) -> Vec<Measurement> {
         let axes =
             [("pattern", "semidirectional".into()), ("from", from.to_string()), ("to", to.to_string())];
         Measurement {
-            bench: crate::verdict::BENCH.into(),
+            bench: ombx_record::link::BENCH.into(),
             bytes: Some(bytes),
             axes: axes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             work: Some(Work { bytes: 2 * bytes, ops: 2, legs: 2 }),
@@ -119,7 +119,7 @@ fn a_reference_judges_each_link_and_all_links() {
 fn a_second_measurement_clears_a_link() {
     let mut now = run(2, |_, _| 3000.0);
     let mut again = now.rows[0].clone();
-    again.axes.insert(crate::verdict::RETEST.into(), crate::verdict::ALONE.into());
+    again.axes.insert(ombx_record::link::RETEST.into(), ombx_record::link::ALONE.into());
     again.summary = Summary::new(&[1000.0; 10]);
     now.rows.push(again);
     assert_eq!(judged(&now, &["latency<2us"], None).0, Conclusion::Clear);

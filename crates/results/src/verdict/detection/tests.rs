@@ -1,7 +1,9 @@
 //! Detection on simulated machines with and without slow components.
 
+use ombx_record::verdict::Evidence;
+
 use super::*;
-use crate::verdict::{Evidence, HostGroups, Link, TIMES_AGAIN, once_more, retest_candidates};
+use crate::verdict::{HostGroups, Link, TIMES_AGAIN, once_more, retest_candidates};
 
 mod groups;
 mod looks;

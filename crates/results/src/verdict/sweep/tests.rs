@@ -1,12 +1,13 @@
 //! Verdicts on few links.
 
+use ombx_record::link::ALONE;
 use ombx_record::{
     fact::{Fact, Facts},
     result::{Growth, Metric},
 };
 
 use super::*;
-use crate::verdict::{ALONE, TimesBySize};
+use crate::verdict::TimesBySize;
 
 /// Builds a sweep over hosts with one rank each, with these times per link and slight differences.
 fn sweep(hosts: u32, ns: impl Fn(u32, u32) -> f32) -> LinkSweep {

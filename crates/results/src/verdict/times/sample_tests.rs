@@ -1,7 +1,9 @@
 //! Samples of simulated machines: what they keep, and that verdicts on them are those on all links.
 
+use ombx_record::verdict::Component;
+
 use super::*;
-use crate::verdict::{Component, LinkTimes, find_slow};
+use crate::verdict::{LinkTimes, find_slow};
 
 mod groups;
 

@@ -1,11 +1,13 @@
 //! A slow switch in every form: eight hosts on four switches, of which one is slow.
 
-use super::*;
-use crate::{
+use ombx_record::{
     file::{self, Record},
-    render::OpenMetrics,
-    verdict::{BENCH, LinkSweep, Verdict},
+    link::BENCH,
+    verdict::Verdict,
 };
+
+use super::*;
+use crate::{render::OpenMetrics, verdict::LinkSweep};
 
 const GROUPS: &str = "switch:s0=n[0-1] switch:s1=n[2-3] switch:s2=n[4-5] switch:s3=n[6-7]";
 

@@ -1,18 +1,18 @@
 //! Lines of a result file: the types of results with a kind, and their checks.
 
-use ombx_record::{
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{
+    file::{Launched, ReadError, Record, Round, RunOutcome, SCHEMA},
+    verdict::Verdict,
+};
+use crate::{
     order::sort,
     result::{
         Check, ConnectionCounters, Figure, Growth, Interval, Measurement, Metric, Outcome, OverLaunches,
         Rates, Run, Samples, StateFigure, Tally,
     },
     stats::{Percentile, Summary, order_bounds, quantile_index},
-};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
-
-use crate::{
-    file::{Launched, ReadError, Record, Round, RunOutcome, SCHEMA},
-    verdict::Verdict,
 };
 
 /// One line. Each launch is a `run`, its rows (`launch`, or `case` if it is the only launch), `grown` if counters grew after the last row, an
@@ -426,7 +426,7 @@ pub(super) fn check_launched(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::file::lines::*;
 
     #[test]
     fn a_changed_line_is_noticed() {

@@ -5,18 +5,18 @@ use std::{
     fmt,
 };
 
-use ombx_record::{
-    result::{Level, Mark, Measurement, Outcome},
-    stats::Summary,
-};
 use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error, MapAccess, Visitor},
 };
 use serde_json::{json, value::RawValue};
 
-use super::lines::{check_row, is_finite_and_not_negative};
-use crate::verdict::{BENCH, RETEST, ROUND, ends_of, key_of_link};
+use crate::file::lines::{check_row, is_finite_and_not_negative};
+use crate::link::{BENCH, RETEST, ROUND, ends_of, key_of_link};
+use crate::{
+    result::{Level, Mark, Measurement, Outcome},
+    stats::Summary,
+};
 
 /// Axes that name a link and its round. The other axes are those of all links of a round.
 const FROM: &str = "from";
@@ -333,13 +333,9 @@ fn rounded(ns: f64) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use ombx_record::result::{Check, Figure, MarkCode, Metric, Phases, Samples, Work};
-
-    use super::*;
-    use crate::{
-        file::{self, Record},
-        verdict::{Hosts, LinkSweep},
-    };
+    use crate::file::round::*;
+    use crate::file::{self, Record};
+    use crate::result::{Check, Figure, MarkCode, Metric, Phases, Samples, Work};
 
     fn row(from: u32, to: u32, round: Option<u32>, ns: f64) -> Measurement {
         let axes =
@@ -448,31 +444,6 @@ mod tests {
         assert_eq!(counts, [1, 2, 1, 2]);
         assert_eq!(round.marks.iter().map(|mark| round.count(&mark.links)).collect::<Vec<_>>(), [4, 2]);
         assert_eq!(round.doubts().count(), 1);
-    }
-
-    #[test]
-    fn a_sweep_of_rounds_is_that_of_its_rows() {
-        let mut run = crate::golden().run;
-        let place = run.places[0].clone();
-        run.places = (0..6)
-            .map(|host| ombx_record::result::Place { host: format!("h{host}"), ..place.clone() })
-            .collect();
-        let (mut of_rows, mut of_rounds) = (LinkSweep::of_run(&run), LinkSweep::of_run(&run));
-        let mut rounds = Rounds::default();
-        for round in 0..5 {
-            for from in 0..6_u32 {
-                let to = (from + 1 + round) % 6;
-                let ns = if [from, to].contains(&2) { 9000.0 } else { 5000.0 + f64::from(from + to) };
-                let row = row(from, to, Some(round), ns);
-                of_rows.add(&row);
-                rounds.add(&row).0.iter().for_each(|round| of_rounds.add_round(round));
-            }
-        }
-        rounds.end().iter().for_each(|round| of_rounds.add_round(round));
-        assert_eq!(of_rounds.averaged(), of_rows.averaged());
-        assert_eq!(of_rounds.verdict(), of_rows.verdict());
-        assert_eq!(of_rounds.steps(8), of_rows.steps(8));
-        assert_eq!(Hosts::of_run(&run).count(), 6);
     }
 
     #[test]

@@ -9,16 +9,16 @@ use std::{
 };
 
 use flate2::bufread::MultiGzDecoder;
-use ombx_record::regular_file::{open_found, open_named};
 use ruzstd::decoding::{
     StreamingDecoder,
     errors::{FrameDecoderError, ReadFrameHeaderError},
 };
 
-use super::{lines, parse};
+use crate::file::{lines, parse};
+use crate::regular_file::{open_found, open_named};
 use crate::{
     file::{ReadError, Record},
-    verdict::MOST_RANKS,
+    link::MOST_RANKS,
 };
 
 /// Maximum length of a line in bytes.
@@ -314,13 +314,13 @@ mod tests {
     use std::io::Write;
 
     use flate2::{Compression, write::GzEncoder};
-    use ombx_record::result::{Measurement, Metric};
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-    use super::*;
+    use crate::file::records::*;
+    use crate::result::{Measurement, Metric};
     use crate::{
         file::{Round, write},
-        verdict::BENCH,
+        link::BENCH,
     };
 
     #[test]
@@ -379,10 +379,12 @@ mod tests {
 
     /// Returns the error of a run over so many ranks with a round, of which a reader may keep the first record only.
     fn error_of_ranks(ranks: usize) -> Option<String> {
-        let mut run = crate::golden().run;
+        let Record::Run(mut run) = Records::new(GOLDEN.as_bytes()).next().unwrap().unwrap() else {
+            panic!("no run")
+        };
         run.places = vec![run.places[0].clone(); ranks];
         let mut text = Vec::new();
-        write(&mut text, &Record::Run(Box::new(run))).unwrap();
+        write(&mut text, &Record::Run(run)).unwrap();
         let most_kept = text.len() as u64;
         let row = Measurement { bytes: Some(8), ..Measurement::new(BENCH, "links", Metric::Latency, 2) };
         let (from, to, median_ns) = (vec![0], vec![1], vec![900.0]);

@@ -11,19 +11,15 @@ use std::{
     path::Path,
 };
 
-use ombx_record::result::{Growth, Interval, Measurement, Run, Tally};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::lines::{Checksum, Line};
-use crate::{
-    estimate::Ending,
-    runs::is_same_launch,
-    state,
-    verdict::{self, LinkSweep, Verdict},
-};
+use crate::file::lines::{Checksum, Line};
+use crate::link;
+use crate::result::{Growth, Interval, Measurement, Run, Tally};
+use crate::{runs::is_same_launch, verdict::Verdict};
 
-pub use self::{
+pub use crate::file::{
     records::{ENDING, Records, is_named_as_result, source},
     round::{Round, RoundMark, Rounds},
 };
@@ -100,16 +96,9 @@ pub struct Collector {
     file: ResultFile,
     /// The first run of the launch that is read.
     first: usize,
-    sums_up: bool,
 }
 
 impl Collector {
-    /// Keeps what verdicts and maps need of the links in rounds, in memory that does not grow with their number.
-    #[must_use]
-    pub fn summing_up(self) -> Collector {
-        Collector { sums_up: true, ..self }
-    }
-
     /// Adds the next record. The plans of runs get what is known of the end of their launch.
     pub fn record(&mut self, record: Record) {
         let runs = &mut self.file.runs;
@@ -128,9 +117,6 @@ impl Collector {
             }
             (Record::Run(run), _) => runs.push(RunWithRows::new(*run)),
             (Record::Launch(row), Some(last)) => last.rows.push(*row),
-            (Record::Round(round), Some(RunWithRows { run, links, .. })) if self.sums_up => {
-                links.get_or_insert_with(|| Box::new(LinkSweep::of_run(run))).add_round(&round);
-            }
             (Record::Round(round), Some(last)) => last.rounds.push(*round),
             (Record::Grown(grown), Some(last)) => last.grown = grown,
             (Record::End(outcome, tally), Some(last)) => last.end = Some((outcome, tally)),
@@ -138,6 +124,11 @@ impl Collector {
             // Rows over all launches are computed again from the rows of the launches.
             (Record::Case(_), _) | (_, None) => {}
         }
+    }
+
+    /// Returns the run of which records are read.
+    pub fn last(&self) -> Option<&RunWithRows> {
+        self.file.runs.last()
     }
 
     /// Returns what was collected, as of a file that ends after a record.
@@ -210,7 +201,25 @@ pub struct Ended {
     pub is_asked: bool,
 }
 
-/// Names of the parts of [`Launched`] in the plan of a run, into which readers of whole files put them.
+/// Why no more launches are started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Ending {
+    /// The interval of every row had the requested precision at two looks at it in a row.
+    Precise,
+    /// The maximum number of launches.
+    Most,
+    /// Another launch would exceed the time that is enough for a first answer.
+    Enough,
+    /// Another launch would exceed the budget.
+    Budget,
+    /// The user chose the number of launches.
+    Fixed,
+}
+
+/// Name of [`Launched::core_to_core_ns`] in the plan of a run, into which readers of whole files put it, as they do with the other parts.
+pub const CORE_TO_CORE_AFTER: &str = "core_to_core_after_ns";
 const ELAPSED: &str = "elapsed_s";
 const ENDED: &str = "ended";
 const GOAL: &str = "goal";
@@ -218,13 +227,13 @@ const ASKED: &str = "asked";
 
 impl Launched {
     /// Names in the plan of a run.
-    pub(crate) const OPTIONS: [&str; 5] = [state::AFTER, ELAPSED, ENDED, GOAL, ASKED];
+    pub const OPTIONS: [&str; 5] = [CORE_TO_CORE_AFTER, ELAPSED, ENDED, GOAL, ASKED];
 
     /// Adds what is known to the plan of a run of the launch.
-    pub(crate) fn add_to(&self, plan: &mut BTreeMap<String, String>) {
+    pub fn add_to(&self, plan: &mut BTreeMap<String, String>) {
         let mut set = |option: &str, value: String| drop(plan.insert(option.to_owned(), value));
         if let Some(ns) = self.core_to_core_ns {
-            set(state::AFTER, ns.to_string());
+            set(CORE_TO_CORE_AFTER, ns.to_string());
         }
         set(ELAPSED, self.elapsed_s.to_string());
         if let Some(Ended { why, precision, is_asked }) = self.ended {
@@ -235,7 +244,7 @@ impl Launched {
     }
 
     /// Returns what the plan of a run has; `None` if it has nothing.
-    pub(crate) fn of_plan(plan: &BTreeMap<String, String>) -> Option<Launched> {
+    pub fn of_plan(plan: &BTreeMap<String, String>) -> Option<Launched> {
         let number =
             |option: &str| plan.get(option)?.parse().ok().filter(|x: &f64| x.is_finite() && *x >= 0.0);
         let ended = || {
@@ -243,7 +252,7 @@ impl Launched {
             Some(Ended { why, precision: number(GOAL)?, is_asked: plan.get(ASKED)? == "true" })
         };
         Some(Launched {
-            core_to_core_ns: number(state::AFTER).filter(|ns| *ns > 0.0),
+            core_to_core_ns: number(CORE_TO_CORE_AFTER).filter(|ns| *ns > 0.0),
             elapsed_s: number(ELAPSED)?,
             ended: ended(),
         })
@@ -281,8 +290,6 @@ pub struct RunWithRows {
     pub rows: Vec<Measurement>,
     /// Links of a sweep, by the round in which they were measured.
     pub rounds: Vec<Round>,
-    /// Links of rounds that were not kept, see [`Collector::summing_up`].
-    pub links: Option<Box<LinkSweep>>,
     /// Counters of devices that grew after they were read in a row.
     pub grown: Vec<Growth>,
     /// How the run ended. `None` if it was killed.
@@ -294,21 +301,13 @@ pub struct RunWithRows {
 impl RunWithRows {
     /// Returns a run without rows that has not ended.
     pub fn new(run: Run) -> RunWithRows {
-        RunWithRows {
-            run,
-            rows: Vec::new(),
-            rounds: Vec::new(),
-            links: None,
-            grown: Vec::new(),
-            end: None,
-            verdict: None,
-        }
+        RunWithRows { run, rows: Vec::new(), rounds: Vec::new(), grown: Vec::new(), end: None, verdict: None }
     }
 
     /// Returns whether the run is a sweep over links.
     pub fn is_sweep(&self) -> bool {
-        (self.links.is_some() || !self.rounds.is_empty() || !self.rows.is_empty())
-            && self.rows.iter().all(|row| row.bench == verdict::BENCH)
+        (!self.rounds.is_empty() || !self.rows.is_empty())
+            && self.rows.iter().all(|row| row.bench == link::BENCH)
     }
 
     /// Returns all rows, with those of the links in rounds.
@@ -319,18 +318,7 @@ impl RunWithRows {
 
     /// Returns the number of all rows.
     pub fn row_count(&self) -> usize {
-        let of_rounds = self.rounds.iter().map(Round::len).sum::<usize>();
-        self.rows.len() + of_rounds + self.links.as_ref().map_or(0, |links| links.row_count())
-    }
-
-    /// Returns the links in rounds as a sweep of this launch; `None` without any.
-    pub fn links_in_rounds(&self) -> Option<LinkSweep> {
-        if self.links.is_some() || self.rounds.is_empty() {
-            return self.links.as_deref().cloned();
-        }
-        let mut sweep = LinkSweep::of_run(&self.run);
-        self.rounds.iter().for_each(|round| sweep.add_round(round));
-        Some(sweep)
+        self.rows.len() + self.rounds.iter().map(Round::len).sum::<usize>()
     }
 }
 

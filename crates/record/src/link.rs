@@ -1,0 +1,34 @@
+//! Names in the rows of a sweep over links.
+
+use std::collections::BTreeMap;
+
+use crate::result::Measurement;
+
+/// Maximum number of ranks of a sweep whose links are cases of a history or comparison, each for itself. It has 65,280 links of each size.
+pub const MOST_RANKS: usize = 256;
+/// Benchmark name of the rows of `ombx links`.
+pub const BENCH: &str = "links";
+/// Axis with the number of the round in which a link was measured. Keys of rows leave it out.
+pub const ROUND: &str = "round";
+/// Axis of rows that were measured again. Its values are [`ALONE`] and [`REFERENCE`].
+pub const RETEST: &str = "retest";
+/// Value of [`RETEST`] for a slow link that was measured again.
+pub const ALONE: &str = "alone";
+/// Value of [`RETEST`] for an ordinary link that was measured again for comparison.
+pub const REFERENCE: &str = "reference";
+/// Axis with the number of a second measurement, from 1. Each link is measured [`TIMES_AGAIN`] times.
+pub const ATTEMPT: &str = "attempt";
+
+/// Returns the key of the row of a link. A link keeps its name in another order of rounds.
+pub fn key_of_link(axes: &BTreeMap<String, String>, bytes: Option<u64>, depth: Option<u32>) -> String {
+    let named = axes.iter().filter(|(name, _)| *name != ROUND);
+    let axes: String = named.map(|(name, value)| format!("{name}={value},")).collect();
+    let depth = depth.map_or(String::new(), |depth| format!(",depth={depth}"));
+    format!("{BENCH}/{axes}bytes={}{depth}", bytes.unwrap_or(0))
+}
+
+/// Returns the timed and the answering rank of the row of a link.
+pub fn ends_of(row: &Measurement) -> Option<[u32; 2]> {
+    let rank = |axis: &str| row.axes.get(axis)?.parse().ok();
+    Some([rank("from")?, rank("to")?])
+}
