@@ -13,10 +13,7 @@ use ombx_core::{
     },
     error::Result,
     measure::{plan::Plan, session::Session},
-    pacing::{
-        clock_sync::SyncHosts,
-        paced_kernel::{Pacing, run_paced},
-    },
+    pacing::{clock_sync::SyncHosts, paced_kernel::run_paced, start::Pacing},
 };
 use ombx_mpi::{Mesh, collective::Bcast};
 

@@ -4,8 +4,9 @@ use ombx_core::{
     benchmark::{
         Benchmark, Case, ElementType, Groups, Imbalance, Kernel, Layout, Method, Metric, Parameter,
         ParameterValue, ReductionOp, Root, Topology,
+        cold::{Cold, Movable},
         derived::{self, by_datatype},
-        memory::{BufferMemory, Cache, Cold, Movable, Staged},
+        memory::{BufferMemory, Cache, Staged},
         neighbourhood,
         payload::Datatype,
         reduction::{self, MESSAGE_TYPE},
@@ -16,11 +17,7 @@ use ombx_core::{
         plan::Plan,
         session::Session,
     },
-    pacing::{
-        clock_sync::SyncHosts,
-        paced_kernel::{Pacing, run_paced},
-        paced_threads::One,
-    },
+    pacing::{clock_sync::SyncHosts, paced_kernel::run_paced, paced_threads::One, start::Pacing},
 };
 use ombx_mpi::{
     Mesh, OnThread,

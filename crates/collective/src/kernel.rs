@@ -5,8 +5,9 @@ use std::{marker::PhantomData, time::Duration};
 use ombx_core::{
     benchmark::{
         BusTraffic, Case, Compute, Context, Groups, Kernel, Method, Metric, Neighbourhood, Root, Work,
+        cold::Movable,
         derived,
-        memory::{self, Copies, Movable},
+        memory::{self, Copies},
         payload::{Blocks, Fill},
         reduction,
     },

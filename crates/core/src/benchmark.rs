@@ -18,6 +18,7 @@ macro_rules! settings {
 }
 
 mod case;
+pub mod cold;
 pub mod derived;
 mod entry;
 mod groups;

@@ -81,9 +81,11 @@ pub mod fuzz;
 
 /// How a benchmark is measured: the plan, sessions, timed loops, rounds of samples and the stop rule.
 pub mod measure {
+    mod background;
     pub mod collect;
     pub mod engine;
     mod load;
+    pub mod open_kernel;
     pub mod overlap;
     pub mod plan;
     mod rounds;
@@ -99,9 +101,12 @@ pub mod measure {
 pub mod pacing {
     pub mod clock_sync;
     pub mod mesh;
+    pub mod one_way;
     pub mod paced_kernel;
     pub mod paced_threads;
     pub(crate) mod sample_pacer;
+    pub mod start;
+    pub(crate) mod windows;
 }
 
 pub mod team;
@@ -112,7 +117,9 @@ pub mod trust;
 pub mod two_sided {
     pub mod datagrams;
     pub mod pattern;
+    pub mod received;
     pub mod request;
+    pub mod scheduled_link;
     pub mod threaded;
 }
 

@@ -10,10 +10,7 @@ use ombx_core::{
     codec::checksum,
     error::Result,
     measure::session::Session,
-    pacing::{
-        clock_sync::SyncHosts,
-        paced_kernel::{Pacing, run_paced},
-    },
+    pacing::{clock_sync::SyncHosts, paced_kernel::run_paced, start::Pacing},
     result::Check,
     unit::Rank,
 };

@@ -9,10 +9,7 @@ use ombx_core::{
         overlap::{self, Computation, Overlappable, TestCalls},
         session::Session,
     },
-    pacing::{
-        clock_sync::SyncHosts,
-        paced_kernel::{Pacing, run_paced},
-    },
+    pacing::{clock_sync::SyncHosts, paced_kernel::run_paced, start::Pacing},
 };
 use ombx_mpi::{
     Mesh,

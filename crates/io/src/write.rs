@@ -6,10 +6,7 @@ use ombx_core::{
     benchmark::{Benchmark, Method, Metric, ParameterValue},
     error::Result,
     measure::session::Session,
-    pacing::{
-        clock_sync::SyncHosts,
-        paced_kernel::{Pacing, run_paced},
-    },
+    pacing::{clock_sync::SyncHosts, paced_kernel::run_paced, start::Pacing},
 };
 use ombx_mpi::{
     Mesh,

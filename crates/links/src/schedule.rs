@@ -1,6 +1,6 @@
 //! Schedules of pairs: rounds of disjoint pairs by the circle method, and pairs between two halves of the ranks.
 
-use ombx_core::measure::runner::Shuffle;
+use ombx_record::random::Shuffle;
 use ombx_record::unit::Rank;
 use serde::{Deserialize, Serialize};
 

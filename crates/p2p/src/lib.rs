@@ -55,8 +55,9 @@ mod two_sided;
 use ombx_core::{
     benchmark::{
         Benchmark,
+        cold::{Cold, run_cached},
         derived::{self, by_datatype},
-        memory::{self, Cache, Cold, run_cached},
+        memory::{self, Cache},
     },
     error::Result,
     measure::{engine::run_either, session::Session},

@@ -6,8 +6,9 @@ use std::marker::PhantomData;
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, Kernel, Layout, Method, Metric, Pairs, ParameterValue, Work,
+        cold::Movable,
         derived::{self, by_datatype},
-        memory::{BufferMemory, Cache, Copies, Movable},
+        memory::{BufferMemory, Cache, Copies},
         payload::{Datatype, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },

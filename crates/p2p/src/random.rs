@@ -6,8 +6,9 @@ use ombx_core::random::SplitMix64;
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, Kernel, Layout, Method, Metric, ParameterValue, Work,
+        cold::Movable,
         derived::{self, by_datatype},
-        memory::{BufferMemory, Cache, Copies, Movable},
+        memory::{BufferMemory, Cache, Copies},
         payload::{Datatype, Fill, Slots},
         reduction::MESSAGE_TYPE,
     },

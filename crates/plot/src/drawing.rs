@@ -1,8 +1,6 @@
-//! A drawing: shapes in the order in which they are painted, and their painter for pages. [`crate::file`] has the painters for files.
+//! A drawing: shapes in the order in which they are painted, and their painter for pages. [`crate::file`] has those for files.
 
 use std::fmt::Write;
-
-use crate::frame::PlotError;
 
 /// Units per point.
 pub(crate) const POINT: f64 = 10.0;
@@ -72,27 +70,6 @@ pub enum Anchor {
     End,
 }
 
-/// Format of the file of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileFormat {
-    /// A self-contained SVG file: letters are outlines.
-    Svg,
-    /// A PDF file of one page: letters are text in an embedded font.
-    Pdf,
-    /// A PNG file with 600 dots per inch, of a grid with 150.
-    Png,
-}
-
-impl FileFormat {
-    /// Checks that this program was built with the painters of files.
-    ///
-    /// # Errors
-    /// The feature `files` is off.
-    pub const fn check() -> Result<(), PlotError> {
-        if cfg!(feature = "files") { Ok(()) } else { Err(PlotError::NotBuilt) }
-    }
-}
-
 /// A figure.
 #[derive(Debug, Clone)]
 pub struct Drawing {
@@ -149,21 +126,6 @@ impl Drawing {
                 Escaped(text)
             );
         })
-    }
-
-    /// Returns the contents of a file.
-    ///
-    /// # Errors
-    /// The feature `files` is off, or a library rejects the drawing.
-    pub fn file(&self, format: FileFormat) -> Result<Vec<u8>, PlotError> {
-        #[cfg(feature = "files")]
-        return match format {
-            FileFormat::Svg => Ok(crate::file::svg(self).into_bytes()),
-            FileFormat::Pdf => Ok(crate::file::pdf(self)),
-            FileFormat::Png => crate::file::png(self),
-        };
-        #[cfg(not(feature = "files"))]
-        FileFormat::check().map(|()| vec![format as u8])
     }
 
     /// Writes SVG. `text` paints a text at the origin.

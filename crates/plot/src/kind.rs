@@ -13,22 +13,68 @@ use ombx_results::{
 use crate::{
     axis::Axis,
     drawing::Drawing,
-    frame::{Frame, Key, Options, PlotError, Sample},
-    series::{Curve, Curves, no_samples, range, sorted},
+    error::PlotError,
+    frame::{Frame, Key, Sample},
+    options::{MAX_SERIES, Options},
+    series::{self, Abscissa, Curve, Curves, Input, no_samples, range, sorted},
     style::{self, Fill, GRID, SHADES},
 };
 
 /// Number of curves of samples from which sizes are chosen. More of them hide each other.
-pub(crate) const MOST_OF_SAMPLES: usize = 3;
+const MOST_OF_SAMPLES: usize = 3;
 /// Number of curves of launches from which sizes are chosen. Bands of more hide each other.
-pub(crate) const MOST_OF_LAUNCHES: usize = 4;
+const MOST_OF_LAUNCHES: usize = 4;
 /// Samples up to which each one is drawn.
 const MOST_SYMBOLS: usize = 120;
 /// Number of groups of more samples. A group is drawn as its range and its median.
 const GROUPS: usize = 240;
 
+/// What a figure shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Medians by message size, with their intervals.
+    Curve,
+    /// Medians and 99th percentiles of requests by the rate at which they were offered.
+    Rate,
+    /// Cumulative distribution of the samples.
+    Cdf,
+    /// Histogram of the samples.
+    Histogram,
+    /// Density of the samples by message size, with median and quartiles.
+    Violin,
+    /// Samples in the order of measurement.
+    Samples,
+    /// Median of each launch, with the interval over launches as a band.
+    Launches,
+    /// Medians of ping-pongs by message size, with the lines of the model and the places where they change.
+    Model,
+}
+
+/// Draws a figure of rows.
+///
+/// # Errors
+/// The rows do not fit the kind: there are none, they have different metrics, or there are too many.
+pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<Drawing, PlotError> {
+    let abscissa = if kind == Kind::Rate { Abscissa::OfferedRate } else { Abscissa::Size };
+    let series = series::collect(inputs, abscissa, options)?;
+    if kind != Kind::Curve && options.quantity.is_some() {
+        return Err(PlotError::Unfit(
+            "samples have the unit of their rows: only a curve shows another quantity".into(),
+        ));
+    }
+    match kind {
+        Kind::Model => curve::draw_model(series, options),
+        Kind::Curve | Kind::Rate => curve::draw(series, options),
+        Kind::Violin => distribution::violin(series, options),
+        Kind::Cdf => distribution::cdf(&series::by_size(series, MAX_SERIES, options)?, options),
+        Kind::Histogram => distribution::histogram(&series::by_size(series, MAX_SERIES, options)?, options),
+        Kind::Samples => samples(&series::by_size(series, MOST_OF_SAMPLES, options)?, options),
+        Kind::Launches => launches(&series::by_size(series, MOST_OF_LAUNCHES, options)?, options),
+    }
+}
+
 /// Draws the median of each launch with its interval, and the interval over launches as a band.
-pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
+fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
     let most = curves.curves.iter().map(|curve| curve.case.samples.launches.len()).max().unwrap_or(0);
     if most < 2 {
         return Err(PlotError::Unfit(
@@ -70,7 +116,7 @@ pub(crate) fn launches(curves: &Curves<'_>, options: &Options<'_>) -> Result<Dra
 }
 
 /// Draws samples in the order of measurement, launch after launch.
-pub(crate) fn samples(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
+fn samples(curves: &Curves<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
     let all: Vec<Vec<f64>> = curves.curves.iter().map(|curve| curve.case.batches()).collect();
     let longest = all.iter().map(Vec::len).max().unwrap_or(0);
     let Some(y) = Axis::values(all.iter().flatten().copied(), options.y) else {

@@ -22,17 +22,22 @@
 
 mod axis;
 mod drawing;
-#[cfg(feature = "files")]
+mod error;
 mod file;
 mod frame;
 mod kind;
+mod options;
+mod quantity;
 mod series;
 mod style;
 
 pub use self::{
-    axis::{Axis, Quantity, Unit},
-    drawing::{Anchor, Color, Drawing, FileFormat, Path, Point, Shape, n as coordinate},
-    frame::{Kind, MAX_SERIES, Options, PlotError, Scale, Width, draw},
-    kind::heat_map,
+    axis::{Axis, Unit},
+    drawing::{Anchor, Color, Drawing, Path, Point, Shape, n as coordinate},
+    error::PlotError,
+    file::FileFormat,
+    kind::{Kind, draw, heat_map},
+    options::{MAX_SERIES, Options, Scale, Width},
+    quantity::Quantity,
     series::{Abscissa, Input, name_parts},
 };

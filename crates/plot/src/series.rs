@@ -12,9 +12,12 @@ use ombx_results::{
 };
 
 use crate::{
-    axis::{Axis, Quantity},
+    axis::Axis,
     drawing::Drawing,
-    frame::{self, Frame, MAX_SERIES, Options, Plane, PlotError, Sample},
+    error::PlotError,
+    frame::{self, Frame, Plane, Sample},
+    options::{MAX_SERIES, Options},
+    quantity::Quantity,
 };
 
 /// Results under one name: those of a file, or of several files.

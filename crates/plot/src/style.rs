@@ -2,7 +2,7 @@
 
 use crate::{
     drawing::{Anchor, Color, Point, Shape, TEXT},
-    frame::MAX_SERIES,
+    options::MAX_SERIES,
 };
 
 /// Width of curves, and of thin lines.
@@ -190,7 +190,7 @@ mod tests {
     #[cfg(feature = "files")]
     fn widths_are_those_of_the_font() {
         for letter in ' '..='~' {
-            let found = crate::file::advance(letter) * TEXT;
+            let found = crate::file::painters::advance(letter) * TEXT;
             assert!((found - width(&letter.to_string())).abs() < 0.01, "{letter}: {found}");
         }
     }

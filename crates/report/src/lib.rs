@@ -17,6 +17,7 @@
 
 mod page;
 mod plot;
+mod run_list;
 mod section;
 
 pub use ombx_plot::Input as Samples;

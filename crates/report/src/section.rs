@@ -4,6 +4,7 @@ pub(crate) mod answer;
 pub(crate) mod comparison;
 pub(crate) mod curves;
 pub(crate) mod distributions;
+mod finding;
 pub(crate) mod history;
 pub(crate) mod links;
 pub(crate) mod pipeline;

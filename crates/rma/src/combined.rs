@@ -12,10 +12,7 @@ use ombx_core::{
     },
     error::Result,
     measure::{plan::Plan, session::Session},
-    pacing::{
-        clock_sync::SyncHosts,
-        paced_kernel::{Pacing, run_paced},
-    },
+    pacing::{clock_sync::SyncHosts, paced_kernel::run_paced, start::Pacing},
     result::Check,
     unit::Rank,
 };

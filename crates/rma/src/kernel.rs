@@ -5,7 +5,8 @@ use std::{marker::PhantomData, time::Duration};
 use ombx_core::{
     benchmark::{
         Busy, Case, Compute, Context, ElementType, Kernel, Method, Metric, ReductionOp, Role, Work,
-        memory::{Copies, Movable},
+        cold::Movable,
+        memory::Copies,
         payload::{Accumulation, Blocks, Datatype, Fill, Slots},
         reduction::{self, Elements},
     },

@@ -12,7 +12,7 @@ use ombx_core::{
         overlap::{self, Overlappable},
         session::Session,
     },
-    pacing::{clock_sync::SyncHosts, paced_kernel::Pacing},
+    pacing::{clock_sync::SyncHosts, start::Pacing},
     result::Check,
     unit::Rank,
 };

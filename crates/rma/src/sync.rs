@@ -156,7 +156,7 @@ macro_rules! synchronizations {
             ($session:expr, $kernel:ident < $op:ident, .., $mode:ident >) => {
                 $session.split(|session, kind| match kind {
                     $($crate::sync::SyncKind::$Type => {
-                        ombx_core::benchmark::memory::run_cached::<$kernel<$op, $crate::sync::$Type, $mode>>(session)
+                        ombx_core::benchmark::cold::run_cached::<$kernel<$op, $crate::sync::$Type, $mode>>(session)
                     })+
                 })
             };

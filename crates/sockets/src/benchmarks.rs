@@ -15,12 +15,10 @@ use ombx_core::{
 };
 
 use crate::{
-    link::{self, Connections, Streams, stream::StreamLink},
+    link::{self, Connections, Streams, Tcp, stream::StreamLink},
+    options::{CONGESTION, DSCP, LOW_WATER, NoDelay, Offload, SOCKET_BUFFER, ZeroCopy},
     socket::IpVersion,
-    transport::{
-        CONGESTION, DSCP, LOW_WATER, NoDelay, Offload, SOCKET_BUFFER, Tcp, Transport, ZeroCopy, by_transport,
-        connections_over_tcp, paced_datagrams, requests_over_tcp,
-    },
+    transport::{Transport, by_transport, connections_over_tcp, paced_datagrams, requests_over_tcp},
 };
 
 fn by_pattern(session: &mut Session<'_>) -> Result<()> {

@@ -22,7 +22,7 @@
 //!     benchmark::Registry,
 //!     error::Result,
 //!     measure::{plan::{Effort, Plan}, runner, session::Memory},
-//!     system::clock::Clock,
+//!     clock::Clock,
 //!     unit::Bytes,
 //! };
 //! use ombx_sockets::{Coordinator, SocketTeam, Token, session::{Reach, listen}};
@@ -58,6 +58,7 @@ pub mod control;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod link;
+mod options;
 pub mod pipeline;
 pub mod server;
 

@@ -6,6 +6,7 @@ pub(crate) mod request;
 pub(crate) mod stream;
 mod tcp_info;
 mod trains;
+mod transfer;
 mod zero_copy;
 
 use std::{
@@ -37,11 +38,15 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use self::stream::{Buffer, TRANSFER_TIMEOUT, carries, closed, failed};
+use self::{
+    stream::carries,
+    transfer::{Buffer, TRANSFER_TIMEOUT, closed, failed},
+};
 use crate::{
     control::{Listener, Token, listener},
+    options::LinkOptions,
     session::SocketTeam,
-    socket::{Address, Deadline, IpVersion, LinkOptions, MPTCP, Stream},
+    socket::{Address, Deadline, IpVersion, MPTCP, Stream},
 };
 
 /// Maximum number of streams between two ranks, as in iperf3.
@@ -293,6 +298,25 @@ pub(crate) trait SocketKind: 'static {
     const UNIX: bool = false;
     /// Whether sends avoid a copy (`MSG_ZEROCOPY`).
     const ZERO_COPY: bool = false;
+}
+
+/// TCP.
+pub(crate) enum Tcp {}
+
+impl SocketKind for Tcp {}
+
+/// TCP with sends that avoid a copy.
+pub(crate) enum ZeroCopyTcp {}
+
+impl SocketKind for ZeroCopyTcp {
+    const ZERO_COPY: bool = true;
+}
+
+/// Unix-domain stream sockets.
+pub(crate) enum Unix {}
+
+impl SocketKind for Unix {
+    const UNIX: bool = true;
 }
 
 /// Opens the listener of the passive rank.

@@ -10,7 +10,13 @@ mod message;
 mod node;
 mod phase;
 mod report;
+mod role;
+mod run;
+mod shape;
 mod shared_memory;
+mod storage;
+mod worker;
+mod worker_cpus;
 
 use std::{
     fs::File,
@@ -31,16 +37,18 @@ use serde::{Deserialize, Serialize};
 
 use self::{
     coordinator::Pipeline,
-    ends::{EndWork, WorkerCpus},
-    member::run_role,
+    ends::EndWork,
     memory::WaitMode,
-    message::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Plan, Shape},
-    phase::Storage,
+    message::Plan,
+    role::run_role,
+    shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
+    storage::Storage,
+    worker_cpus::WorkerCpus,
 };
 use crate::{
     control::{Channel, Execution, MAX_PIPELINE_MESSAGE, process::MemberEnd},
+    options::{CONGESTION, SOCKET_BUFFER, socket_options},
     socket::{address_towards, is_here},
-    transport::{CONGESTION, SOCKET_BUFFER, socket_options},
 };
 
 #[cfg(any(test, fuzzing))]

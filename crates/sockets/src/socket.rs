@@ -9,10 +9,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::{
-    benchmark::ParameterValue,
-    error::{Error, Result},
-};
+use ombx_core::error::{Error, Result};
 use ombx_host::{environment, since::Since};
 use rustix::{
     event::Timespec,
@@ -24,8 +21,6 @@ use rustix::{
 use serde::{Deserialize, Serialize};
 
 pub use ombx_host::host_name::is_here;
-
-use crate::transport::Offload;
 
 /// A point in time at which waiting for another process ends.
 #[derive(Debug, Clone, Copy)]
@@ -311,51 +306,6 @@ impl IpVersion {
         match self {
             IpVersion::V4 => Ipv4Addr::UNSPECIFIED.into(),
             IpVersion::V6 => Ipv6Addr::UNSPECIFIED.into(),
-        }
-    }
-}
-
-/// How connections that carry payload are made.
-#[derive(Debug, Clone)]
-pub(crate) struct LinkOptions {
-    pub(crate) ip: IpVersion,
-    pub(crate) socket: SocketOptions,
-    /// Connections between two ranks.
-    pub(crate) streams: u32,
-    /// Whether datagrams go in trains.
-    pub(crate) offload: Offload,
-    /// Bytes that wake a receiver of TCP inside a window (`SO_RCVLOWAT`). `None`: the default, which depends on the congestion control.
-    pub(crate) low_water: Option<u32>,
-}
-
-impl Default for LinkOptions {
-    fn default() -> LinkOptions {
-        LinkOptions {
-            ip: IpVersion::DEFAULT,
-            socket: SocketOptions::default(),
-            streams: 1,
-            offload: Offload::DEFAULT,
-            low_water: None,
-        }
-    }
-}
-
-impl LinkOptions {
-    /// Returns an error if a low-water mark is chosen, for a link of another protocol than TCP.
-    pub(crate) fn without_low_water(&self) -> Result<()> {
-        match self.low_water {
-            None => Ok(()),
-            Some(_) => Err(Error::unsupported("--rcvlowat is for TCP only; leave it out")),
-        }
-    }
-
-    /// Returns an error if several streams are chosen, for a link that has one.
-    pub(crate) fn one_stream(&self, link: &str) -> Result<()> {
-        match self.streams {
-            1 => Ok(()),
-            streams => {
-                Err(Error::unsupported(format!("{link} has one stream; leave out --streams {streams}")))
-            }
         }
     }
 }

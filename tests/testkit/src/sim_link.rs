@@ -18,7 +18,7 @@ use ombx_core::{
     result::Samples,
     two_sided::{
         pattern::Link,
-        request::{REPLY_BYTES, RequestLink},
+        scheduled_link::{REPLY_BYTES, RequestLink},
     },
     unit::{Bytes, Rank},
 };
@@ -578,7 +578,7 @@ mod sim_mesh_tests {
             runner::{self, Part},
             session::Memory,
         },
-        pacing::paced_kernel::Pacing,
+        pacing::start::Pacing,
     };
 
     use super::super::{Delay, Probe, SlowerByRank, measure, on_uneven_ranks};

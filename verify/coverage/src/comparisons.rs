@@ -7,8 +7,8 @@ use std::{
 };
 
 use clap::Parser;
-use ombx_core::measure::runner::Shuffle;
 use ombx_record::file;
+use ombx_record::random::Shuffle;
 use ombx_record::stats::median;
 use ombx_results::compare::{Comparison, Settings, SideResults};
 use ombx_toolchain::{

@@ -9,9 +9,9 @@ use std::{
 };
 
 use clap::Parser;
-use ombx_core::measure::runner::Shuffle;
 use ombx_host::since::Since;
 use ombx_record::file::Records;
+use ombx_record::random::Shuffle;
 use ombx_record::{result::Measurement, stats::median};
 use ombx_results::estimate::Cases;
 use ombx_toolchain::{

@@ -17,7 +17,7 @@ use ombx_core::{
     error::Result,
     measure::{
         collect::RoundSamples,
-        engine::{OpenKernel, Steps},
+        open_kernel::{OpenKernel, Steps},
         row::{KernelFactory, KernelKind, one_case},
         session::Session,
         timed_loop::{Turns, answered_in_turn, in_turn},

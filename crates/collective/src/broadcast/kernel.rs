@@ -10,11 +10,12 @@ use ombx_core::{
     },
     error::Result,
     measure::{
-        engine::{self, OneThread, OpenKernel},
+        engine::OneThread,
+        open_kernel::{self, OpenKernel},
         row::{self, KernelFactory, KernelKind},
         session::Session,
     },
-    pacing::mesh::{Mesh, one_way_ns},
+    pacing::{mesh::Mesh, one_way::one_way_ns},
     result::Check,
     unit::Rank,
 };
@@ -198,7 +199,7 @@ pub fn run_back_to_back<K: Kernel, M: Mesh>(session: &mut Session<'_>) -> Result
     let floor_ns = one_way_ns::<M>(session.team, session.clock)?;
     let batch = ROTATIONS * u64::from(session.team.size());
     let open = |cx: &Context<'_>, case: &Case| -> Result<Box<dyn OpenKernel + '_>> {
-        Ok(Box::new(OneThread::chained(engine::open::<K>(cx, case)?, Some(batch))))
+        Ok(Box::new(OneThread::chained(open_kernel::open::<K>(cx, case)?, Some(batch))))
     };
     row::every_case(session, &KernelFactory { floor_ns, ..KernelFactory::new(KernelKind::new::<K>(), &open) })
 }

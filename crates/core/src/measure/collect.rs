@@ -13,7 +13,7 @@ use ombx_record::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{benchmark::Role, clock::Clock, measure::engine::OpenKernel, team::Team};
+use crate::{clock::Clock, team::Team};
 
 /// Samples of one thread of one rank in one round.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -229,17 +229,10 @@ impl Intervals {
         Intervals { length, row, samples: Vec::new(), from, to, retransmits: 0 }
     }
 
-    /// Returns the retransmits since the last call and the congestion window now, if rank 0 sends. The first call is before the first interval.
-    pub(crate) fn count(
-        &mut self,
-        kernel: &mut dyn OpenKernel,
-        role: Role,
-    ) -> Result<Option<ConnectionCounters>> {
-        let now = if role == Role::Active { kernel.steps().connections()? } else { None };
-        Ok(now.map(|now| {
-            let before = std::mem::replace(&mut self.retransmits, now.retransmits);
-            ConnectionCounters { retransmits: now.retransmits.saturating_sub(before), ..now }
-        }))
+    /// Returns the counters now, with the retransmits since the last call. The first call is before the first interval.
+    pub(crate) fn count(&mut self, now: ConnectionCounters) -> ConnectionCounters {
+        let before = std::mem::replace(&mut self.retransmits, now.retransmits);
+        ConnectionCounters { retransmits: now.retransmits.saturating_sub(before), ..now }
     }
 
     /// Returns how many of the samples of a round fit into the rest of the interval, at least one. `spent` is the time of sampling so

@@ -15,9 +15,9 @@ use ombx_record::{
 use crate::{
     benchmark::{Assignment, Benchmark, Choice, Layout, MEMORY_LIMIT, Pairs, Registry},
     measure::{
+        background::{Background, Repeated},
         collect::first_mismatch,
         plan::{Congestor, Plan, Under, load_names},
-        runner::{Background, Repeated},
         session::{Ranks, Session, Sink, passed_on, skipped},
     },
     team::{EnteredBarrier, Team},

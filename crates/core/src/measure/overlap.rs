@@ -11,22 +11,18 @@ use ombx_record::{
 use crate::{
     benchmark::{
         Busy, Case, Context, Kernel, Method,
-        memory::{Cold, Movable},
+        cold::{Cold, Movable},
         payload::Fill,
     },
     clock::Clock,
     measure::{
         collect::RoundSamples,
-        engine::{OpenKernel, OpenLoops, Steps},
+        open_kernel::{OpenKernel, OpenLoops, Steps},
         row::{self, KernelFactory, KernelKind},
         session::Session,
         timed_loop::Iteration,
     },
-    pacing::{
-        mesh::Mesh,
-        paced_kernel::{PacedKernels, Pacing},
-        sample_pacer::SamplePacer,
-    },
+    pacing::{mesh::Mesh, paced_kernel::PacedKernels, sample_pacer::SamplePacer, start::Pacing},
     team::Team,
 };
 

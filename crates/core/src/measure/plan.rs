@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     benchmark::{Chosen, Depth, PairCount, Parameter, ParameterValue},
-    measure::runner::Shuffle,
+    random::Shuffle,
 };
 
 /// Which rows are measured, and when a row has enough samples.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ombx_host::performance::{self, Counted, Meter};
 use ombx_record::{
     error::Result,
-    result::{Aggregation, Check, Measurement, Samples},
+    result::{Aggregation, Check, ConnectionCounters, Measurement, Samples},
     stats::Summary,
     unit::Rank,
 };
@@ -13,8 +13,9 @@ use ombx_record::{
 use crate::{
     benchmark::{Role, payload::Fill},
     measure::{
+        background::{Background, Repeated},
         collect::{Intervals, RoundSamples, collect, compare_starts, extend, first_mismatch},
-        engine::OpenKernel,
+        open_kernel::OpenKernel,
         plan::{Effort, Verify},
         session::Session,
         stop::{self, Ending, WarmUpGoal},
@@ -27,6 +28,14 @@ const MAX_KEPT_SAMPLES: u64 = 1 << 22;
 const WARM_UP_PART_NS: u64 = 100_000_000;
 /// Maximum number of iterations that are checked before the ranks exchange what they found.
 const MOST_UNREPORTED: u64 = 1024;
+/// Time between two tests of whether the ranks that are measured are done, in nanoseconds. A test is a small broadcast among the
+/// ranks of the load.
+const ROUND_NS: u64 = 10_000_000;
+
+/// Returns the counters of the connections on which this rank sends; `None` on a rank that answers.
+fn connections(kernel: &mut dyn OpenKernel, role: Role) -> Result<Option<ConnectionCounters>> {
+    if role == Role::Active { kernel.steps().connections() } else { Ok(None) }
+}
 
 /// A case whose kernel is open on this rank.
 pub(crate) struct OpenCase<'s, 'a> {
@@ -174,7 +183,7 @@ impl OpenCase<'_, '_> {
         let counters = self.session.plan.counters;
         self.meter = counters.filter(|_| self.kernel.clocks() == 1).map(|open| open());
         if let Some(intervals) = &mut self.intervals {
-            intervals.count(&mut *self.kernel, self.role)?;
+            connections(&mut *self.kernel, self.role)?.map(|now| intervals.count(now));
         }
         // On rank 0: what is left of the samples that the stop rule has chosen.
         let mut chosen = first;
@@ -194,7 +203,8 @@ impl OpenCase<'_, '_> {
             if let Some(intervals) = &mut self.intervals {
                 let (facts, of_round) = (self.session.clock.facts(), round.clone());
                 if let Some(mut interval) = intervals.add(batch, self.legs, facts, of_round, sampling.spent) {
-                    interval.connections = intervals.count(&mut *self.kernel, self.role)?;
+                    interval.connections =
+                        connections(&mut *self.kernel, self.role)?.map(|now| intervals.count(now));
                     self.session.sink.interval(&interval);
                 }
             }
@@ -220,7 +230,7 @@ impl OpenCase<'_, '_> {
         if let Some(intervals) = &mut self.intervals
             && let Some(mut last) = intervals.last(self.legs, self.session.clock.facts(), sampling.spent)
         {
-            last.connections = intervals.count(&mut *self.kernel, self.role)?;
+            last.connections = connections(&mut *self.kernel, self.role)?.map(|now| intervals.count(now));
             self.session.sink.interval(&last);
         }
         (sampling.untimed, sampling.iterations) = (leading * batch, total * batch);
@@ -325,6 +335,35 @@ impl OpenCase<'_, '_> {
             more = team.broadcast_value(next)?;
         }
         Ok((found, checked))
+    }
+
+    /// Repeats iterations until those that are measured are done, then verifies. Collective over the ranks of the load.
+    ///
+    /// `bytes` is what all ranks send in an iteration.
+    pub(crate) fn repeat(&mut self, background: &dyn Background, fill: Fill, bytes: u64) -> Result<()> {
+        let team = self.session.team;
+        // The first iteration opens connections.
+        self.iterate(1)?;
+        background.start()?;
+        let (mut iterations, mut spent_ns, mut next) = (0, 0u64, 1);
+        while next > 0 {
+            let (_, wall_ns) = self.iterate(next)?;
+            (iterations, spent_ns) = (iterations + next, spent_ns + wall_ns);
+            self.session.sink.alive();
+            let fitting = (ROUND_NS * next / wall_ns.max(1)).clamp(1, 2 * next);
+            next = team.broadcast_value(if background.is_over()? { 0 } else { fitting })?;
+        }
+        while !background.is_over()? {
+            std::thread::yield_now();
+        }
+        self.kernel.steps().end()?;
+        let last = Fill { iterations: iterations + 1, ..fill };
+        let spent = Duration::from_nanos(spent_ns);
+        let untimed =
+            Sampling { iterations, spent, batch: 1, precision: f64::INFINITY, ..Sampling::default() };
+        let (check, _) = self.verify(last, 1, &untimed)?;
+        background.ended(Repeated { bytes: bytes * iterations, spent_ns }, check);
+        team.barrier()
     }
 
     /// Returns the iterations per sample and the number of samples of the first round.

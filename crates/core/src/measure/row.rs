@@ -16,14 +16,15 @@ use ombx_record::{
 
 use crate::{
     benchmark::{Case, Context, Kernel, Root, payload::Fill},
+    clock::{Clock, Reading},
     measure::{
+        background::Background,
         collect::Intervals,
-        engine::{OpenKernel, Stopwatch},
+        open_kernel::OpenKernel,
         rounds::{OpenCase, Sampling},
-        runner::Background,
         session::Session,
     },
-    pacing::clock_sync::RESIDUAL_RANGE,
+    pacing::windows::RESIDUAL_RANGE,
     team::Team,
     trust,
 };
@@ -334,4 +335,41 @@ fn conclude(
     row.tail = sampling.tail;
     row.summary = sampling.summary;
     Ok(())
+}
+
+/// A stopwatch that is never stopped, so that its laps add up to the whole time.
+pub(crate) struct Stopwatch<'c> {
+    start: Reading<'c>,
+    /// Time of the last lap since the start, in nanoseconds.
+    last_ns: u64,
+}
+
+impl<'c> Stopwatch<'c> {
+    /// Starts a stopwatch.
+    pub(crate) fn start(clock: &'c Clock) -> Stopwatch<'c> {
+        Stopwatch { start: clock.mark(), last_ns: 0 }
+    }
+
+    /// Returns the nanoseconds since the last lap or the start.
+    pub(crate) fn lap(&mut self) -> u64 {
+        let now = self.start.elapsed_ns();
+        now - std::mem::replace(&mut self.last_ns, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn laps_add_up_to_the_whole() {
+        let (clock, hand) = Clock::manual(1);
+        let mut laps = Stopwatch::start(&clock);
+        let measured: Vec<u64> = [5, 0, 17].map(|ns| (hand.advance(ns), laps.lap()).1).into();
+        assert_eq!(measured, [5, 0, 17]);
+        let real = Clock::measured();
+        let (whole, mut laps) = (real.mark(), Stopwatch::start(&real));
+        let sum: u64 = (0..1000).map(|_| laps.lap()).sum();
+        assert!(sum <= whole.elapsed_ns() && sum > 0);
+    }
 }

@@ -1,30 +1,24 @@
 //! Runs the selected benchmarks one after the other, each on the ranks that it needs.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_host::{device_counters::DeviceCounters, environment, machine};
-use ombx_record::random::SplitMix64;
-use ombx_record::random::mix;
 use ombx_record::result::{Placement, RowName};
 use ombx_record::runs::CONTINUES;
 use ombx_record::{
     error::{Error, Result},
     fact::{self, Fact, HostFacts, SentFacts},
-    result::{Check, Growth, Level, Mark, MarkCode, Measurement, Place, Run, Tally},
+    result::{Growth, Level, Mark, MarkCode, Measurement, Place, Run, Tally},
     unit::Rank,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    benchmark::{Choice, Threading, payload::Fill},
+    benchmark::{Choice, Threading},
     clock::Clock,
     measure::{
         load,
         plan::{Effort, Launch, Plan},
-        rounds::{OpenCase, Sampling},
         session::{Ranks, Sink, passed_on, selected},
     },
     team::Team,
@@ -309,154 +303,4 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
         }
     }
     options
-}
-
-/// Time between two tests of whether the ranks that are measured are done, in nanoseconds. A test is a small broadcast among the
-/// ranks of the load.
-const ROUND_NS: u64 = 10_000_000;
-
-impl OpenCase<'_, '_> {
-    /// Repeats iterations until those that are measured are done, then verifies. Collective over the ranks of the load.
-    ///
-    /// `bytes` is what all ranks send in an iteration.
-    pub(crate) fn repeat(&mut self, background: &dyn Background, fill: Fill, bytes: u64) -> Result<()> {
-        let team = self.session.team;
-        // The first iteration opens connections.
-        self.iterate(1)?;
-        background.start()?;
-        let (mut iterations, mut spent_ns, mut next) = (0, 0u64, 1);
-        while next > 0 {
-            let (_, wall_ns) = self.iterate(next)?;
-            (iterations, spent_ns) = (iterations + next, spent_ns + wall_ns);
-            self.session.sink.alive();
-            let fitting = (ROUND_NS * next / wall_ns.max(1)).clamp(1, 2 * next);
-            next = team.broadcast_value(if background.is_over()? { 0 } else { fitting })?;
-        }
-        while !background.is_over()? {
-            std::thread::yield_now();
-        }
-        self.kernel.steps().end()?;
-        let last = Fill { iterations: iterations + 1, ..fill };
-        let spent = Duration::from_nanos(spent_ns);
-        let untimed =
-            Sampling { iterations, spent, batch: 1, precision: f64::INFINITY, ..Sampling::default() };
-        let (check, _) = self.verify(last, 1, &untimed)?;
-        background.ended(Repeated { bytes: bytes * iterations, spent_ns }, check);
-        team.barrier()
-    }
-}
-
-/// The job around a session that repeats its first case as load.
-pub(crate) trait Background {
-    /// Takes the reason why the case cannot run. It is the same on every rank of the session.
-    fn is_unsupported(&self, why: &Error);
-    /// Returns whether a case has started. A session that has several repeats its first one only.
-    fn has_started(&self) -> bool;
-    /// Waits until all ranks of the job are ready. Called once, when the first iterations are done. Collective over the job.
-    fn start(&self) -> Result<()>;
-    /// Returns whether those that are measured are done.
-    fn is_over(&self) -> Result<bool>;
-    /// Takes what was run and how its verification ended. The check is the same on every rank of the session.
-    fn ended(&self, work: Repeated, check: Check);
-}
-
-/// Iterations that were run as load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub(crate) struct Repeated {
-    /// Bytes that all ranks together sent.
-    pub(crate) bytes: u64,
-    /// Time of all rounds.
-    pub(crate) spent_ns: u64,
-}
-
-/// Rounds of the network.
-const ROUNDS: usize = 4;
-
-/// A permutation of `0..n`. Evaluation and inversion need constant memory and, on average, fewer than four passes.
-///
-/// Method: Black and Rogaway, "Ciphers with Arbitrary Finite Domains" (CT-RSA 2002).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shuffle {
-    n: u32,
-    /// Bits of half a block. Two halves hold every number below `n`.
-    half: u32,
-    keys: [u64; ROUNDS],
-}
-
-impl Shuffle {
-    /// Returns the permutation of a seed.
-    pub fn new(n: u32, seed: u64) -> Shuffle {
-        let bits = u32::BITS - n.saturating_sub(1).leading_zeros();
-        let mut random = SplitMix64(seed);
-        let keys = std::array::from_fn(|_| random.next_u64());
-        Shuffle { n, half: bits.div_ceil(2).max(1), keys }
-    }
-
-    /// Returns the image of `at`, which is below `n`.
-    pub fn forth(&self, at: u32) -> u32 {
-        let pass = |block| {
-            self.keys.iter().fold(block, |(left, right), key| (right, left ^ self.noise(right, *key)))
-        };
-        self.walk(at, pass)
-    }
-
-    /// Returns the number whose image is `at`.
-    pub fn back(&self, at: u32) -> u32 {
-        let undo = |(left, right): (u64, u64), key: &u64| (right ^ self.noise(left, *key), left);
-        self.walk(at, |block| self.keys.iter().rev().fold(block, undo))
-    }
-
-    /// Repeats passes until the result is below `n`. Following the cycles of a permutation of blocks permutes `0..n`.
-    fn walk(&self, at: u32, pass: impl Fn((u64, u64)) -> (u64, u64)) -> u32 {
-        let mut block = u64::from(at);
-        loop {
-            let (left, right) = pass((block >> self.half, block & self.mask()));
-            block = left << self.half | right;
-            if block < u64::from(self.n) {
-                return block as u32;
-            }
-        }
-    }
-
-    fn noise(&self, half: u64, key: u64) -> u64 {
-        mix(half ^ key) & self.mask()
-    }
-
-    fn mask(&self) -> u64 {
-        (1 << self.half) - 1
-    }
-}
-
-#[cfg(test)]
-mod shuffle_tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        #![proptest_config(crate::testkit::seeded())]
-        #[test]
-        fn a_shuffle_is_a_permutation_with_an_inverse(n in 1u32..3000, seed in any::<u64>()) {
-            let shuffle = Shuffle::new(n, seed);
-            let mut seen = vec![false; n as usize];
-            for at in 0..n {
-                let to = shuffle.forth(at);
-                prop_assert!(to < n && !std::mem::replace(&mut seen[to as usize], true));
-                prop_assert_eq!(shuffle.back(to), at);
-            }
-        }
-
-        #[test]
-        fn large_permutations_have_an_inverse(n in 1u32.., at in any::<u32>(), seed in any::<u64>()) {
-            let shuffle = Shuffle::new(n, seed);
-            prop_assert_eq!(shuffle.back(shuffle.forth(at % n)), at % n);
-        }
-    }
-
-    #[test]
-    fn seeds_give_different_permutations() {
-        let of = |seed| (0..100).map(|at| Shuffle::new(100, seed).forth(at)).collect::<Vec<_>>();
-        assert_ne!(of(1), of(2));
-        assert_eq!(of(7), of(7));
-    }
 }

@@ -15,7 +15,7 @@ use crate::{
         ParameterValue, Preset, Role, Streams, Threading, Value, memory,
     },
     clock::Clock,
-    measure::{engine::OpenKernel, plan::Plan, runner::Background},
+    measure::{background::Background, open_kernel::OpenKernel, plan::Plan},
     team::Team,
     trust,
 };
@@ -358,7 +358,7 @@ macro_rules! passed_on {
 
         fn takes(
             &self,
-            kernel: &mut dyn $crate::measure::engine::OpenKernel,
+            kernel: &mut dyn $crate::measure::open_kernel::OpenKernel,
             case: &$crate::benchmark::Case,
             role: $crate::benchmark::Role,
         ) -> Result<bool> {

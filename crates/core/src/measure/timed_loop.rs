@@ -7,10 +7,10 @@ use ombx_record::{error::Result, unit::Rank};
 use crate::{
     benchmark::Kernel,
     clock::Clock,
-    pacing::{mesh::Mesh, paced_kernel::Start},
+    pacing::{mesh::Mesh, start::Start},
     two_sided::{
-        datagrams::{Arrival, DatagramLink},
-        request::RequestLink,
+        received::Arrival,
+        scheduled_link::{DatagramLink, RequestLink},
     },
 };
 

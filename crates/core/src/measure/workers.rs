@@ -15,7 +15,7 @@ use ombx_record::{
 use crate::{
     benchmark::{Case, Context, Role, Threads, payload::Fill},
     clock::Clock,
-    measure::engine::{Loops, OpenKernel, OpenLoops, Steps},
+    measure::open_kernel::{Loops, OpenKernel, OpenLoops, Steps},
 };
 
 type Job<K> = Box<dyn FnOnce(&mut K) + Send>;

@@ -18,15 +18,15 @@ use crate::{
     clock::Clock,
     measure::{
         collect::RoundSamples,
-        engine::{Loops, OpenKernel, OpenLoops, Steps, open_on_thread},
+        open_kernel::{Loops, OpenKernel, OpenLoops, Steps, open_on_thread},
         row::{self, KernelFactory, KernelKind},
         session::Session,
         workers::Workers,
     },
     pacing::{
         mesh::{Rendezvous, Waiting},
-        paced_kernel::Start,
         sample_pacer::Starters,
+        start::Start,
     },
     team::Team,
 };

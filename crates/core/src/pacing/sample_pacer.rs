@@ -11,13 +11,14 @@ use crate::{
     clock::Clock,
     measure::{
         collect::{RoundSamples, Starts, collect, extend},
-        engine::PacedLoop,
+        open_kernel::PacedLoop,
         timed_loop::{Iteration, paced},
     },
     pacing::{
-        clock_sync::{WindowPacing, clock_owners},
+        clock_sync::clock_owners,
         mesh::{self, Mesh},
-        paced_kernel::{Chosen, Pacer, Pacing, Start},
+        start::{Chosen, Pacer, Pacing, Start},
+        windows::WindowPacing,
     },
     team::Team,
 };

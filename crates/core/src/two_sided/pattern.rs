@@ -9,8 +9,10 @@ use ombx_record::{
 };
 
 use crate::benchmark::{
-    Case, Context, Kernel, Method, Role, derived,
-    memory::{self, Copies, Movable},
+    Case, Context, Kernel, Method, Role,
+    cold::Movable,
+    derived,
+    memory::{self, Copies},
     payload::{Fill, Slots},
     reduction,
 };

@@ -24,11 +24,12 @@ use crate::{
     clock::Clock,
     measure::{
         collect::RoundSamples,
-        engine::{OpenKernel, Steps},
+        open_kernel::{OpenKernel, Steps},
         row::{self, KernelFactory, KernelKind},
         session::Session,
         timed_loop::open_loop,
     },
+    two_sided::scheduled_link::{REPLY_BYTES, RequestLink},
 };
 
 /// Formula of the headline.
@@ -180,36 +181,6 @@ impl<L: RequestLink> OpenKernel for OpenLoop<L> {
         self.wrong = self.wrong.take().or_else(|| wrong_reply(self.link.echoes(), self.rank));
         RoundSamples::chained(latencies)
     }
-}
-
-/// Bytes of a reply: the number of its request, little endian.
-pub const REPLY_BYTES: usize = 8;
-
-/// One endpoint of a link on which one rank sends requests and the other replies to each, in order.
-///
-/// Request `number` of a round has the message slot `number` modulo the number of slots. At most as many requests as slots are in
-/// flight.
-pub trait RequestLink: Sized + 'static {
-    /// Maximum size of a request in bytes.
-    const MAX_BYTES: u64 = u64::MAX;
-
-    /// Opens the endpoint of this rank. Collective, untimed.
-    fn open(cx: &Context<'_>, slots: Slots) -> Result<Self>;
-    /// Prepares a round of `requests` on the rank that sends them: memory for their replies. Untimed.
-    fn prepare(&mut self, requests: u64) -> Result<()>;
-    /// Continues to send a request, without blocking. Returns whether the request is sent.
-    fn send_some(&mut self, number: u64) -> Result<bool>;
-    /// Takes the replies that have arrived, without blocking. Returns how many requests of the round have their reply.
-    fn replies(&mut self) -> Result<u64>;
-    /// Receives a request on the other rank and replies with its number.
-    fn answer(&mut self, number: u64) -> Result<()>;
-
-    /// Returns the replies of the last round, [`REPLY_BYTES`] each.
-    fn echoes(&mut self) -> &[u8];
-    /// Returns the buffer that requests are sent from.
-    fn outgoing(&mut self) -> &mut [u8];
-    /// Returns the buffer that requests are received in.
-    fn incoming(&mut self) -> &mut [u8];
 }
 
 /// Opens the kernel of a case with a schedule.

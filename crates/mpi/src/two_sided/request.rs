@@ -6,7 +6,7 @@ use mpi::ffi;
 use ombx_core::{
     benchmark::{Context, Role, payload::Slots},
     error::Result,
-    two_sided::request::{REPLY_BYTES, RequestLink},
+    two_sided::scheduled_link::{REPLY_BYTES, RequestLink},
 };
 
 use super::counting::{Counting, Endpoint, Int};

@@ -9,7 +9,9 @@ use ombx_results::{
 use crate::{
     axis::{Axis, Unit},
     drawing::Drawing,
-    frame::{self, Frame, Options, Plane, PlotError, Sample, Scale},
+    error::PlotError,
+    frame::{self, Frame, Plane, Sample},
+    options::{Options, Scale},
     series::{Abscissa, Case, Collected, Series},
     style::{Fill, INK},
 };

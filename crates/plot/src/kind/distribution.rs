@@ -6,7 +6,9 @@ use ombx_results::plot::{LinearAxis, ValueAxis, counts};
 use crate::{
     axis::Axis,
     drawing::Drawing,
-    frame::{self, Frame, Options, Plane, PlotError, Sample, Scale, Width},
+    error::PlotError,
+    frame::{self, Frame, Plane, Sample},
+    options::{Options, Scale, Width},
     series::{Case, Collected, Curves, no_samples, range, sorted},
     style::{self, Fill},
 };

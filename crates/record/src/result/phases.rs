@@ -62,3 +62,23 @@ impl Phases {
         self.named().iter().fold(0, |sum, (_, part)| sum.saturating_add(*part))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn named_phases_are_complete() {
+        let phases = Phases {
+            open_ns: 1,
+            fill_ns: 2,
+            warm_up_ns: 4,
+            sample_ns: 8,
+            decide_ns: 16,
+            verify_ns: 32,
+            close_ns: 64,
+        };
+        assert_eq!(phases.total_ns(), 127);
+        assert_eq!(phases.plus(phases).named().map(|(_, ns)| ns), phases.named().map(|(_, ns)| 2 * ns));
+    }
+}

@@ -1,8 +1,6 @@
 //! The answer, which is read first: wrong data, failures, incomplete runs, verdicts on links, the comparison, or main figures.
 //! Everything that casts doubt on it is one line that unfolds.
 
-use std::collections::BTreeMap;
-
 use maud::{Markup, html};
 use ombx_record::{file::RunOutcome, verdict::Conclusion};
 use ombx_record::{
@@ -19,8 +17,12 @@ use ombx_results::{
 };
 
 use crate::{
-    page::{NumberedRow, RunEntry, RunList, is_link, is_ok},
-    section::{links::LinkRun, rows},
+    run_list::{RunEntry, RunList, is_link, is_ok},
+    section::{
+        finding::{Finding, as_sentence, by_sentence, list, with_run},
+        links::LinkRun,
+        rows,
+    },
 };
 
 /// Maximum number of series with a main figure.
@@ -191,15 +193,6 @@ fn under_load(runs: &RunList<'_>) -> Vec<Finding> {
 const STARTS: [&str; 10] =
     ["the ", "host ", "no ", "evidence", "besides", "not ", "links ", "ranks ", "latency ", "bandwidth "];
 
-/// Returns a clause as a sentence. It gets a capital letter if it begins with one of these: names keep their letters.
-pub(super) fn as_sentence(clause: &str, starts: &[&str]) -> String {
-    let mut text = clause.to_owned();
-    if starts.iter().any(|start| clause.starts_with(start)) {
-        text[..1].make_ascii_uppercase();
-    }
-    text + "."
-}
-
 fn compared(comparison: &Comparison) -> Vec<Finding> {
     let Counts { worse, better, undecided, .. } = comparison.counts();
     let (class, badge) = match (worse + comparison.broken.len(), better, undecided) {
@@ -209,99 +202,4 @@ fn compared(comparison: &Comparison) -> Vec<Finding> {
         (0, 0, 0) => ("is-good", "Same"),
     };
     vec![Finding::new(class, badge, format!("{}.", compare::sentence(comparison)))]
-}
-
-/// Maximum number of rows that a finding links to.
-pub(super) const MAX_ROWS: usize = 6;
-
-/// One entry of a list.
-pub(super) struct Finding {
-    class: &'static str,
-    badge: &'static str,
-    what: String,
-    /// Sentences below: evidence, or what to do.
-    more: Vec<String>,
-    /// Numbers of the rows concerned.
-    rows: Vec<usize>,
-}
-
-impl Finding {
-    pub(super) fn new(class: &'static str, badge: &'static str, what: impl Into<String>) -> Finding {
-        Finding { class, badge, what: what.into(), more: Vec::new(), rows: Vec::new() }
-    }
-
-    pub(super) fn more(mut self, sentence: impl Into<String>) -> Finding {
-        let sentence = sentence.into();
-        self.more.extend((!sentence.is_empty()).then_some(sentence));
-        self
-    }
-
-    pub(super) fn rows(self, rows: Vec<usize>) -> Finding {
-        Finding { rows, ..self }
-    }
-}
-
-pub(super) fn list(runs: &RunList<'_>, findings: &[Finding]) -> Markup {
-    html! {
-        ul.findings {
-            @for Finding { class, badge, what, more, rows } in findings {
-                li class=(class) {
-                    span.badge { (badge) }
-                    div {
-                        p { b { (what) } }
-                        @for sentence in more { p { (sentence) } }
-                        @if !rows.is_empty() { p.where { (row_links(runs, rows)) } }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Returns links to the first rows, by the names that people read.
-fn row_links(runs: &RunList<'_>, rows: &[usize]) -> Markup {
-    html! {
-        "Rows: "
-        @for (i, at) in rows.iter().take(MAX_ROWS).enumerate() {
-            @if i > 0 { "; " }
-            a href={ "#r" (at) } { (row_name(runs, *at).unwrap_or_default()) }
-        }
-        @if rows.len() > MAX_ROWS { " and " (rows.len() - MAX_ROWS) " more" }
-    }
-}
-
-/// Returns the name of a row: its link or its benchmark, and its size.
-fn row_name(runs: &RunList<'_>, at: usize) -> Option<String> {
-    let entry = runs.run_of(at)?;
-    let row = entry.run.rows.get(at - entry.first)?;
-    let end = |axis: &str| {
-        let rank: usize = row.axes.get(axis)?.parse().ok()?;
-        Some(format!("{} {rank}", entry.run.run.places.get(rank)?.host))
-    };
-    let link = end("from").zip(end("to")).filter(|_| is_link(row));
-    let name = link.map_or_else(|| heading(row), |(from, to)| format!("{from} to {to}"));
-    let size = row.bytes.map(|bytes| format!(", {}", Bytes(bytes).with_noun()));
-    Some(format!("{name}{}", size.unwrap_or_default()))
-}
-
-/// Groups rows by a sentence. Rows without one are left out.
-pub(super) fn by_sentence(
-    runs: &RunList<'_>,
-    sentence: impl Fn(&NumberedRow<'_>) -> Option<String>,
-) -> BTreeMap<String, Vec<usize>> {
-    let mut found: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for row in runs.rows() {
-        if let Some(text) = sentence(&row) {
-            found.entry(text).or_default().push(row.at);
-        }
-    }
-    found
-}
-
-/// Puts the name of the run in front of a sentence if there are several runs.
-pub(super) fn with_run(runs: &RunList<'_>, at: usize, sentence: &str) -> String {
-    match runs.entries.len() {
-        1 => sentence.to_owned(),
-        _ => format!("{}: {sentence}", runs.entries[at].name),
-    }
 }

@@ -12,11 +12,11 @@ use ombx_record::{
 use ombx_results::render::heading;
 
 use crate::{
-    page::{RunList, is_link},
     plot::{
         MAX_SERIES, Quantity, dot_plot,
         line_chart::{self, Point, Series},
     },
+    run_list::{RunList, is_link},
 };
 
 /// Maximum number of lines in a dot plot.

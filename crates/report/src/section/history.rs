@@ -9,9 +9,9 @@ use ombx_results::{
 };
 
 use crate::{
-    page::RunList,
     plot::trend,
-    section::answer::{self, Finding, list},
+    run_list::RunList,
+    section::finding::{self, Finding, list},
 };
 
 /// Maximum number of charts. Cases that changed come first.
@@ -169,5 +169,5 @@ pub(crate) fn date(started: &str) -> String {
 
 /// Returns a clause as a sentence.
 fn as_sentence(clause: &str) -> String {
-    answer::as_sentence(clause, &["since ", "the ", "hosts ", "nothing ", "and ", "no "])
+    finding::as_sentence(clause, &["since ", "the ", "hosts ", "nothing ", "and ", "no "])
 }

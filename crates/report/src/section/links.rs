@@ -16,8 +16,8 @@ use ombx_results::{
 };
 
 use crate::{
-    page::RunList,
     plot::{dot_plot, heat_map, steps},
+    run_list::RunList,
 };
 
 /// Number of links in the table of the slowest.

@@ -10,8 +10,8 @@ use ombx_record::{
 use ombx_results::number::{RateUnit, figure, tick_label};
 
 use crate::{
-    page::{RunList, is_ok},
     plot::{Quantity, describe, line_chart::Point, n},
+    run_list::{RunList, is_ok},
 };
 
 /// Maximum number of rows in the section. The table of rows has all.

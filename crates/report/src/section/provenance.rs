@@ -6,7 +6,7 @@ use ombx_results::{
     provenance::{self, Section},
 };
 
-use crate::page::{RunEntry, RunList};
+use crate::run_list::{RunEntry, RunList};
 
 /// Maximum number of ranks for which the list is initially open.
 const MAX_OPEN_RANKS: usize = 16;

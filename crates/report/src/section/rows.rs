@@ -17,9 +17,9 @@ use ombx_results::{
 };
 
 use crate::{
-    page::{NumberedRow, RunEntry, RunList, is_link, is_ok},
+    run_list::{NumberedRow, RunEntry, RunList, is_link, is_ok},
     section::{
-        answer::{Finding, MAX_ROWS, by_sentence, list, with_run},
+        finding::{Finding, MAX_ROWS, by_sentence, list, with_run},
         pipeline,
     },
 };

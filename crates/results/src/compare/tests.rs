@@ -5,11 +5,11 @@ use std::sync::LazyLock;
 use ombx_core::{
     benchmark::{Benchmark, Chosen, Depth},
     measure::plan::{Effort, Plan},
+    random::SplitMix64,
     two_sided::pattern::{PatternKernel, PingPong, Stream},
 };
 use ombx_host::performance::INSTRUCTIONS;
 use ombx_record::file::{self, RunWithRows};
-use ombx_record::random::SplitMix64;
 use ombx_record::{
     result::{Figure, Mark, MarkCode, Measurement, Metric, Outcome, Run, Tally, Work},
     stats::Summary,

@@ -37,8 +37,8 @@ use crate::{
     control::Token,
     link::{
         CONNECT_TIMEOUT, connect_datagrams, datagram_socket,
-        stream::{Buffer, closed, failed},
         trains::{self, MOST, MOST_RECEIVED_BYTES, Trains},
+        transfer::{Buffer, closed, failed},
     },
     session::{IdleTask, SocketTeam},
 };

@@ -14,7 +14,10 @@ use ombx_core::{
     benchmark::{Context, Figures, Role, payload::Slots},
     codec,
     error::{Error, Result},
-    two_sided::datagrams::{Arrival, DatagramLink, Received},
+    two_sided::{
+        received::{Arrival, Received},
+        scheduled_link::DatagramLink,
+    },
 };
 use ombx_host::since::Since;
 use rustix::{
@@ -27,13 +30,12 @@ use rustix::{
 
 use crate::{
     link::{
-        CONNECT_TIMEOUT, connect_datagrams, connect_peers, datagram_socket,
-        stream::{Buffer, closed, failed},
+        CONNECT_TIMEOUT, Tcp, connect_datagrams, connect_peers, datagram_socket,
         trains::{self, Trains},
+        transfer::{Buffer, closed, failed},
     },
     session::SocketTeam,
     socket::Stream,
-    transport::Tcp,
 };
 
 /// Bytes of a header.
@@ -266,7 +268,7 @@ impl DatagramLink for PacedDatagrams {
             }
         };
         set_socket_timeout(&link.socket, Timeout::Recv, Some(silence)).map_err(failed)?;
-        let limit = Some(super::stream::TRANSFER_TIMEOUT);
+        let limit = Some(super::transfer::TRANSFER_TIMEOUT);
         link.control.set_timeout(limit).map_err(|e| lost_control(&e))?;
         Ok(link)
     }

@@ -7,7 +7,7 @@ use ombx_core::{
     error::Result,
     two_sided::{
         pattern::Link,
-        request::{REPLY_BYTES, RequestLink},
+        scheduled_link::{REPLY_BYTES, RequestLink},
     },
 };
 use rustix::{
@@ -15,10 +15,10 @@ use rustix::{
     net::{RecvFlags, SendFlags, recv, send},
 };
 
-use super::stream::{Moved, StreamLink, moved};
 use crate::link::{
     SocketKind,
-    stream::{closed, failed},
+    stream::StreamLink,
+    transfer::{Moved, closed, failed, moved},
 };
 
 /// A stream socket on which the active rank sends without blocking, and the other rank waits for each request.

@@ -1,7 +1,7 @@
 //! A stream socket between two ranks. One `send` writes a message unless the kernel takes less at a time, and each `recv` reads what has
 //! arrived of one.
 
-use std::{marker::PhantomData, ops::Range, os::fd::OwnedFd, time::Duration};
+use std::{marker::PhantomData, ops::Range, os::fd::OwnedFd};
 
 use ombx_core::{
     benchmark::{ConnectionCounters, Context, Figure, Figures, payload::Slots},
@@ -17,6 +17,7 @@ use rustix::{
 use crate::{
     link::{
         SocketKind, connect_peers, tcp_info,
+        transfer::{Buffer, Moved, TRANSFER_TIMEOUT, closed, failed, moved},
         zero_copy::{self, Sends, set_option},
     },
     session::SocketTeam,
@@ -127,22 +128,6 @@ pub(super) fn carries(slots: Slots) -> Result<()> {
     match slots.bytes {
         0 => Err(Error::unsupported("a stream carries no empty message")),
         _ => Ok(()),
-    }
-}
-
-/// Result of one system call.
-pub(super) enum Moved {
-    Bytes(usize),
-    Nothing,
-}
-
-#[inline(always)]
-pub(super) fn moved(result: rustix::io::Result<usize>) -> Result<Moved> {
-    match result {
-        Ok(bytes) => Ok(Moved::Bytes(bytes)),
-        Err(Errno::AGAIN) => Ok(Moved::Nothing),
-        Err(Errno::INTR) => Ok(Moved::Bytes(0)),
-        Err(errno) => Err(failed(errno)),
     }
 }
 
@@ -372,59 +357,6 @@ impl<K: SocketKind> Link for StreamLink<K> {
     fn incoming(&mut self) -> &mut [u8] {
         self.incoming.bytes_mut()
     }
-}
-
-const PAGE: usize = 4096;
-
-/// Bytes that start on a page boundary.
-#[derive(Debug)]
-pub(crate) struct Buffer {
-    memory: Vec<u8>,
-    start: usize,
-    len: usize,
-}
-
-impl Buffer {
-    /// Returns a buffer whose pages the kernel has allocated.
-    pub(crate) fn touched(len: u64) -> Buffer {
-        let len = len as usize;
-        let mut memory = vec![0; len + PAGE];
-        // The kernel allocates a page at the first write.
-        memory.fill(1);
-        let start = memory.as_ptr().align_offset(PAGE).min(PAGE);
-        Buffer { memory, start, len }
-    }
-
-    #[inline(always)]
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.memory[self.start..self.start + self.len]
-    }
-
-    #[inline(always)]
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.memory[self.start..self.start + self.len]
-    }
-}
-
-/// A transfer that makes no progress for this time has failed.
-pub(crate) const TRANSFER_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Returns the error of a failed transfer.
-#[cold]
-pub(crate) fn failed(errno: Errno) -> Error {
-    match errno {
-        Errno::AGAIN => {
-            Error::fabric(format!("a connection made no progress for {} s", TRANSFER_TIMEOUT.as_secs()))
-        }
-        Errno::CONNRESET | Errno::PIPE | Errno::CONNREFUSED => closed(),
-        other => Error::fabric(format!("a connection failed: {other}")),
-    }
-}
-
-/// Returns the error of a connection that the other rank closed.
-#[cold]
-pub(crate) fn closed() -> Error {
-    Error::fabric("the other rank closed the connection")
 }
 
 #[cfg(test)]

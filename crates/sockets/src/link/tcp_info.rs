@@ -14,7 +14,7 @@ use ombx_core::{
 };
 use rustix::io::Errno;
 
-use crate::link::stream::failed;
+use crate::link::transfer::failed;
 
 /// Level and name of `MPTCP_INFO`, from linux/socket.h and linux/mptcp.h.
 const SOL_MPTCP: c_int = 284;

@@ -33,10 +33,10 @@ use ombx_core::{
 use super::{datagrams::Datagrams, stream::StreamLink};
 use crate::{
     control::Token,
-    link::SocketKind,
+    link::{SocketKind, Tcp, Unix, ZeroCopyTcp},
+    options::LinkOptions,
     session::{Coordinator, Reach, SessionEvent, SocketTeam, listen},
-    socket::{LinkOptions, SocketOptions},
-    transport::{Tcp, Unix, ZeroCopyTcp},
+    socket::SocketOptions,
 };
 
 thread_local! {

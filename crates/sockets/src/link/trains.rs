@@ -24,8 +24,8 @@ use rustix::{
     },
 };
 
-use super::{stream::failed, zero_copy::set_option};
-use crate::transport::Offload;
+use super::{transfer::failed, zero_copy::set_option};
+use crate::options::Offload;
 
 /// Maximum number of datagrams of a train: that of kernels before 6.10.
 pub(super) const MOST: usize = 64;

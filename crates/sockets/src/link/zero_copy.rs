@@ -15,7 +15,7 @@ use rustix::{
     net::SendFlags,
 };
 
-use crate::{link::stream::TRANSFER_TIMEOUT, socket::timespec};
+use crate::{link::transfer::TRANSFER_TIMEOUT, socket::timespec};
 
 /// The flag of a send without copying.
 pub(crate) const FLAG: SendFlags = SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32);

@@ -12,9 +12,10 @@ use ombx_core::{
 };
 
 use super::{
-    ends::{Data, RunId, Wrong},
     member::{self, SUBCOMMAND},
-    message::{Message, NodeRun, NodeStatus, PartRequest, Place},
+    message::{Message, PartRequest, Place},
+    role::run_role,
+    run::{Data, NodeRun, NodeStatus, RunId, Wrong},
 };
 use crate::{
     control::{
@@ -23,8 +24,8 @@ use crate::{
     },
     pipeline::{
         Cause, Failure, Hosts,
-        member::run_role,
-        message::{Entrance, Plan, Role, Shape, Task},
+        message::{Entrance, Plan, Role, Task},
+        shape::Shape,
     },
     socket::Deadline,
 };

@@ -9,7 +9,7 @@ use crate::{
     control::{MAX_PIPELINE_MESSAGE, MessageReader},
     pipeline::{
         Hosts,
-        message::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
+        shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
     },
 };
 

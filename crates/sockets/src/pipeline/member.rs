@@ -1,7 +1,6 @@
 //! The processes or threads that a node or a phase starts, and its watch on the process that started it.
 
 use std::{
-    io,
     net::{IpAddr, SocketAddr, ToSocketAddrs},
     os::{
         fd::{BorrowedFd, OwnedFd},
@@ -20,16 +19,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     control::{
-        Attempt, Channel, Execution, Listener, MessageReader, MessageWriter, ProcessGroup, Started, Token,
-        listener,
+        Attempt, Execution, Listener, MessageReader, MessageWriter, ProcessGroup, Started, Token, listener,
         process::{self, Event},
     },
     pipeline::{
         Failure,
-        ends::{receiver, sender},
-        message::{Assignment, Message, Plan, Role, RunRole, Shape, Task},
-        node::node,
-        phase::phase,
+        message::{Message, Plan, Role, RunRole, Task},
+        shape::Shape,
     },
     socket::{Address, Deadline, SocketOptions, Stream},
 };
@@ -112,35 +108,6 @@ pub(super) fn watch_parent(
             std::process::exit(0);
         }
     })
-}
-
-/// Receives a task and does it, until the parent closes the channel, or until the role fails and has reported why.
-pub(super) fn run_role(mut channel: Channel, execution: Execution) -> io::Result<()> {
-    let (message, files) = channel.reader.read_with_files().map_err(|e| io::Error::other(e.to_string()))?;
-    let parent = channel.writer.clone();
-    let task = match message {
-        Message::Task(task) => task.checked().map_err(Failure::from),
-        _ => Err(Failure::from(Error::fabric("a process of a pipeline received no task"))),
-    };
-    let done = task.and_then(|task| {
-        let role = task.role;
-        let assignment = Assignment {
-            plan: task.plan,
-            name: role.name(),
-            entrance: task.entrance,
-            files,
-            channel,
-            execution,
-            run_role,
-        };
-        match role {
-            Role::Node { node: number } => node(assignment, number),
-            Role::Phase { node, phase: number } => phase(assignment, node, number),
-            Role::Sender { phase, peer, .. } => sender(assignment, phase, peer),
-            Role::Receiver { phase, peer, .. } => receiver(assignment, phase, peer),
-        }
-    });
-    done.or_else(|failure| parent.write(&Message::Failure(failure)))
 }
 
 /// All nodes connect within this time.

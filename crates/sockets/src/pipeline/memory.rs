@@ -13,9 +13,9 @@ use ombx_core::{
 use rustix::thread::futex;
 use serde::{Deserialize, Serialize};
 
-use super::{ends::Wrong, shared_memory::SharedMemory};
+use super::{run::Wrong, shared_memory::SharedMemory};
 use crate::{
-    pipeline::message::{SLOTS, Shape},
+    pipeline::shape::{SLOTS, Shape},
     socket::{Deadline, timespec},
 };
 

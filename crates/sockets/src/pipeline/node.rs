@@ -16,17 +16,19 @@ use ombx_core::{
 };
 
 use super::{
-    ends::{Ends, RunId, Wrong},
+    ends::Ends,
     member::{Members, watch_parent},
     memory::{AHEAD, Counter, Lack, Memory},
-    message::{Message, NodeRun, NodeStatus, PartRequest, Place},
+    message::{Message, PartRequest, Place},
     phase::start_value,
+    run::{NodeRun, NodeStatus, RunId, Wrong},
+    shape::{SLOTS, Shape},
 };
 use crate::{
     control::{Channel, MessageWriter, ProcessGroup},
     pipeline::{
         Failure, member,
-        message::{Assignment, Entrance, Plan, Role, RunRole, SLOTS, Shape},
+        message::{Assignment, Entrance, Plan, Role, RunRole},
     },
 };
 

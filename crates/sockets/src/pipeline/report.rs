@@ -20,13 +20,10 @@ use ombx_host::{environment::Counters, performance::uncounted_processes, since::
 
 use super::{
     coordinator::{Pipeline, Run},
-    ends::{Data, EndWork, Wrong},
-    message::{NodeRun, NodeStatus},
+    ends::EndWork,
+    run::{Data, NodeRun, NodeStatus, Wrong},
 };
-use crate::pipeline::{
-    Hosts,
-    message::{Plan, Shape},
-};
+use crate::pipeline::{Hosts, message::Plan, shape::Shape};
 /// Number of untimed runs at the start, unless the user sets it.
 const WARMUP: u64 = 2;
 /// Maximum number of buffer times for the percentiles.

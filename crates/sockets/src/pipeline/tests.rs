@@ -17,8 +17,9 @@ use ombx_core::{
 use ombx_testkit::Directory;
 
 use super::{
-    ends::{Data, Ends, RunId, Wrong},
+    ends::Ends,
     memory::Memory,
+    run::{Data, RunId, Wrong},
     *,
 };
 

@@ -19,11 +19,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::connection::{Connection, join_timeout};
 use crate::{
     control::Token,
+    options::LinkOptions,
     session::{
         connection::Hello,
         peers::{IdleTask, OnEnd},
     },
-    socket::{IpVersion, LinkOptions},
+    socket::IpVersion,
 };
 
 /// A rank that aborts waits for this time before it exits, so that its last message is sent.

@@ -7,12 +7,15 @@ use ombx_core::{
     error::Result,
     measure::plan::Plan,
     result::{Check, MarkCode, Measurement, Outcome},
-    two_sided::request::{self, Rate, RequestLink, run_requests},
+    two_sided::{
+        request::{self, Rate, run_requests},
+        scheduled_link::RequestLink,
+    },
     unit::Rank,
 };
 
 use super::{measure_bench, plan};
-use crate::{link::request::RequestStream, transport::Tcp};
+use crate::link::{Tcp, request::RequestStream};
 
 type Plain = RequestStream<Tcp>;
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    link::Streams,
-    transport::{Unix, ZeroCopyTcp, over_streams},
+    link::{Streams, Unix, ZeroCopyTcp},
+    transport::over_streams,
 };
 
 /// Returns what rank 0 records of a pattern over this number of streams.

@@ -6,7 +6,7 @@ use fastrand::Rng;
 use ombx_core::{
     benchmark::{Case, Context, Role},
     clock::Clock,
-    measure::{engine::OpenKernel, session::Sink},
+    measure::{open_kernel::OpenKernel, session::Sink},
     pacing::mesh::Mesh as _,
     team::Team,
 };

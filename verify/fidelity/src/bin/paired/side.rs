@@ -3,7 +3,7 @@
 use ombx_core::{
     benchmark::{Case, Parameter, Role, SHARED_THREADS},
     clock::Clock,
-    measure::engine::OpenKernel,
+    measure::open_kernel::OpenKernel,
 };
 use ombx_record::error::Result;
 
