@@ -2,8 +2,8 @@
 
 use std::{fs, io::BufReader, path::Path};
 
+use ombx_links::verdict::LinkSweep;
 use ombx_record::file::{self, Record, RunWithRows};
-use ombx_results::verdict::LinkSweep;
 use serde_json::{Value, json};
 
 /// Result file of a single launch.

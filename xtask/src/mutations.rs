@@ -70,13 +70,13 @@ const MUTATIONS: &[Mutation] = &[
     Mutation {
         defect: "a dependency has no version",
         file: "crates/report/Cargo.toml",
-        before: "ombx-plot.workspace = true",
-        after: "ombx-plot = { path = \"../plot\" }",
-        seen: &[seen("packages", "", "dependency `ombx-plot` does not specify a version")],
+        before: "ombx-draw.workspace = true",
+        after: "ombx-draw = { path = \"../draw\" }",
+        seen: &[seen("packages", "", "dependency `ombx-draw` does not specify a version")],
     },
     Mutation {
         defect: "a crate has a license that was not decided on",
-        file: "crates/plot/Cargo.toml",
+        file: "crates/draw/Cargo.toml",
         before: "license.workspace = true",
         after: "license = \"GPL-3.0-only\"",
         seen: &[seen("dependencies", "", "license = \"GPL-3.0-only\"")],

@@ -3,15 +3,15 @@
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, sync::LazyLock};
 
+use ombx_compare::{Comparison, Settings, SideResults};
 use ombx_core::benchmark::Registry;
+use ombx_draw::terminal::Characters;
+use ombx_drop_in::osu::OsuTable;
+use ombx_estimate::samples::SampleStore;
 use ombx_record::error::{Error, Kind, Result};
 use ombx_record::file;
 use ombx_report::{Report, Samples, Source, page};
-use ombx_results::{
-    compare::{Comparison, Settings, SideResults},
-    plot::{self, Characters},
-    samples::SampleStore,
-};
+use ombx_show::Renderer as _;
 
 use crate::{
     arguments::{argv, parameters},
@@ -102,7 +102,7 @@ pub fn pages(bytes: &[u8]) {
     let cases = store.into_cases();
     for case in &cases {
         let mut chart = Vec::new();
-        plot::samples::draw(&mut chart, case, 60, Characters::Ascii).unwrap();
+        ombx_draw::terminal::samples::draw(&mut chart, case, 60, Characters::Ascii).unwrap();
         let chart = String::from_utf8(chart).unwrap();
         assert!(!chart.contains(|c: char| c.is_control() && c != '\n'), "{chart:?}");
     }
@@ -119,6 +119,13 @@ pub fn pages(bytes: &[u8]) {
         assert!(!page.contains(handler) || (hidden && !handler.starts_with('<')), "{handler}");
     }
     compare::report(&comparison);
+    let (mut osu, mut table) = (OsuTable::new(|_| None), Vec::new());
+    for row in file.runs.iter().flat_map(|run| &run.rows) {
+        osu.case(&mut table, row).unwrap();
+    }
+    osu.finish(&mut table).unwrap();
+    let table = String::from_utf8(table).unwrap();
+    assert!(!table.contains(|c: char| c.is_control() && c != '\n'), "{table:?}");
 }
 
 /// Reads a host file, an invitation, a job for a server and a rendezvous file. No host is an option or a command, and an invitation can be

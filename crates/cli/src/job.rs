@@ -18,8 +18,8 @@ use ombx_core::{
         runner::Part,
     },
 };
-use ombx_links::sweep;
 use ombx_record::error::{Error, Result};
+use ombx_sweep::sweep;
 use serde::{Deserialize, Serialize};
 
 use crate::{

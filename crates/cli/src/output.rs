@@ -18,6 +18,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ombx_drop_in::imb::ImbTable;
+use ombx_estimate::{
+    launches::Cases, number::Units, percentiles::Percentiles, publishable::Reached, runs::EarlierRuns,
+    text::plain,
+};
+use ombx_links::verdict::LinkSweep;
 use ombx_record::file::{self, Launched, Record, Rounds, RunOutcome};
 use ombx_record::{
     error::{Error, Result},
@@ -25,17 +31,8 @@ use ombx_record::{
     result::{Figure, Interval, MarkCode, Measurement, Tally},
     unit::counted,
 };
-use ombx_results::{
-    estimate::{self, Cases},
-    number::Units,
-    percentiles::Percentiles,
-    publishable::Reached,
-    render::{
-        Broadcasts, ImbTable, LinksForm, LinksSummary, OpenMetrics, Overhead, Renderer, links_status,
-        map_so_far, plain,
-    },
-    runs::EarlierRuns,
-    verdict::LinkSweep,
+use ombx_show::{
+    Broadcasts, LinksForm, LinksSummary, OpenMetrics, Overhead, Renderer, links_status, map_so_far,
 };
 
 use self::{
@@ -455,7 +452,7 @@ impl Output {
                 self.note(row);
                 self.print(|renderer, screen| renderer.case(screen, row))?;
             }
-            let (outcome, tally) = (group.outcome(), estimate::tally(&rows));
+            let (outcome, tally) = (group.outcome(), ombx_estimate::launches::tally(&rows));
             self.print(|renderer, screen| renderer.end(screen, outcome, &tally))?;
         }
         Ok(())

@@ -21,11 +21,11 @@ use ombx_core::{
 };
 use ombx_host::environment::place_of_thread;
 use ombx_host::{host, since::Since, watchdog};
-use ombx_links::sweep;
 use ombx_record::{
     error::{Error, Result},
     unit::Rank,
 };
+use ombx_sweep::sweep;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use self::sink::RankSink;

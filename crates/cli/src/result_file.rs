@@ -9,18 +9,16 @@ use std::{
     time::SystemTime,
 };
 
+use ombx_compare::SideResults;
+use ombx_estimate::runs::{EarlierRuns, KnownRows};
+use ombx_links::verdict::LinkSweep;
+use ombx_links::verdict::SweptRun;
 use ombx_record::file::{self, Record, Records, Round, RunWithRows};
 use ombx_record::link;
 use ombx_record::{
     error::{Error, Result},
     regular_file::shown_name,
     result::{Measurement, Run},
-};
-use ombx_results::verdict::SweptRun;
-use ombx_results::{
-    compare::SideResults,
-    runs::{EarlierRuns, KnownRows},
-    verdict::LinkSweep,
 };
 
 /// Runs that a command has read. Each run counts once, because a copy of a launch is no further launch.

@@ -5,7 +5,8 @@ use std::{
     io::{self, IsTerminal as _, Write},
 };
 
-use ombx_results::render::{plain, wrapped};
+use ombx_estimate::text::plain;
+use ombx_show::wrapped;
 
 use crate::output::terminal;
 

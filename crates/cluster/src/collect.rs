@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, path::Path, time::Duration};
 
+use ombx_links::verdict::{self, HostGroups, Hosts, LinkSweep};
 use ombx_record::{
     error::{Error, Result},
     result::{Measurement, Outcome, Run},
@@ -10,7 +11,6 @@ use ombx_record::{
     link::{ALONE, RETEST},
     verdict::{Conclusion, Verdict},
 };
-use ombx_results::verdict::{self, HostGroups, Hosts, LinkSweep};
 
 use crate::{
     cluster::Cluster,

@@ -1,7 +1,7 @@
 //! Plan of a run: rounds of jobs. Pairs of hosts come first, then all hosts with one rank each, then with several.
 
-use ombx_links::schedule::Mode;
 use ombx_record::error::{Error, Result};
+use ombx_sweep::schedule::Mode;
 
 use crate::inventory::{Host, file_name};
 

@@ -1,18 +1,14 @@
-//! All-pairs measurements: which pairs of ranks are measured in which round ([`schedule`]), and measuring them ([`sweep`]).
+//! Verdicts on links: which group of hosts, host, rank or link is slow, and what may explain it.
 //!
-//! A schedule of all pairs has rounds in which no rank has two partners:
+//! The crate folds the records of a sweep over links ([`verdict::LinkSweep`]) and judges them. It measures nothing, and what it concludes is
+//! kept in the result file as a [`Verdict`](ombx_record::verdict::Verdict), which is all that is shown.
 //!
-//! ```
-//! use ombx_record::unit::Rank;
-//! use ombx_links::schedule::Mode;
-//!
-//! let schedule = Mode::Parallel.schedule(4, None);
-//! let rounds: Vec<Vec<(u32, u32)>> = (0..schedule.rounds())
-//!     .map(|round| (0..schedule.pairs()).map(|turn| schedule.pair(round, turn)).map(|(a, b)| (a.0, b.0)).collect())
-//!     .collect();
-//! assert_eq!(rounds, [[(0, 3), (1, 2)], [(2, 3), (0, 1)], [(1, 3), (0, 2)]]);
-//! assert_eq!(schedule.partner(Rank(2), 0), Some(Rank(1)));
-//! ```
+//! | module | contents |
+//! |---|---|
+//! | [`causes`] | in what hosts differ, and which counters grew |
+//! | [`matrix`] | writes the times of links as an array that NumPy reads |
+//! | [`verdict`] | finds slow hosts, ranks and links in a sweep over links |
 
-pub mod schedule;
-pub mod sweep;
+pub mod causes;
+pub mod matrix;
+pub mod verdict;

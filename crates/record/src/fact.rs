@@ -80,6 +80,41 @@ impl HostFacts {
     }
 }
 
+/// Names of facts with their titles, in the order of the sections. Other facts follow under their own names.
+pub const TITLES: [(&str, &str); 25] = [
+    ("commit", "commit"),
+    ("compiler", "compiler"),
+    ("device", "MPI device"),
+    ("transport", "transport"),
+    ("library_files", "libraries"),
+    ("library_compiler", "MPI's compiler"),
+    ("library_configuration", "MPI's configuration"),
+    ("cpu", "CPU"),
+    ("microcode", "microcode"),
+    ("sockets", "sockets"),
+    ("cores", "cores"),
+    ("threads", "hardware threads"),
+    ("smt", "SMT"),
+    ("numa", "NUMA"),
+    ("governor", "governor"),
+    ("turbo", "turbo"),
+    ("memory", "memory"),
+    ("network", "network"),
+    ("tcp_congestion", "TCP's congestion control"),
+    ("os", "operating system"),
+    ("kernel", "kernel"),
+    ("kernel_command_line", "kernel command line"),
+    ("virtual_machine", "virtual machine"),
+    ("container", "container"),
+    ("mpi_settings", "MPI's settings"),
+];
+
+/// Returns the title of a fact.
+pub fn title_of(name: &str) -> String {
+    let known = TITLES.iter().find(|(known, _)| *known == name);
+    known.map_or_else(|| name.to_owned(), |(_, title)| (*title).to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use crate::fact::*;

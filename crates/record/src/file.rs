@@ -143,11 +143,6 @@ pub fn schema() -> serde_json::Value {
     lines::schema()
 }
 
-/// Documentation of the format. Its example is compiled as a test.
-#[cfg(doctest)]
-#[doc = include_str!("../../../FORMAT.md")]
-pub struct FormatDocument;
-
 /// Name, major and minor version of the schema that this version writes. It reads all minor versions of this major version.
 pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 1, 0);
 

@@ -20,8 +20,10 @@ mod plot;
 mod run_list;
 mod section;
 
-pub use ombx_plot::Input as Samples;
-use ombx_results::{compare::Comparison, history::History, number::Units, verdict::SweptFile};
+use ombx_compare::{Comparison, history::History};
+pub use ombx_draw::Input as Samples;
+use ombx_estimate::number::Units;
+use ombx_links::verdict::SweptFile;
 
 pub use self::{page::page, section::distributions::MAX_BENCHMARKS};
 

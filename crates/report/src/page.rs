@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use ombx_estimate::text::plain;
 use ombx_record::{
     runs::{hosts, library},
     unit::counted,
 };
-use ombx_results::render::plain;
 
 use crate::{
     Report, Source,

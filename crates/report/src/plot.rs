@@ -7,11 +7,12 @@ pub(crate) mod steps;
 pub(crate) mod trend;
 
 use maud::{Markup, html};
-use ombx_results::{number::Decimals, render::wrapped_at};
+use ombx_estimate::number::Decimals;
+use ombx_show::wrapped_at;
 
 use self::line_chart::Point;
 
-pub(crate) use ombx_plot::{Path, Quantity, coordinate as n};
+pub(crate) use ombx_draw::{Path, Quantity, coordinate as n};
 
 /// Size of a drawing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

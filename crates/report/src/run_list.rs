@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use ombx_estimate::number::Units;
+use ombx_links::verdict::{LinkSweep, SweptFile, SweptRun};
 use ombx_record::{
     file::{RunOutcome, RunWithRows},
     link,
     result::{Measurement, Outcome, Tally},
-};
-use ombx_results::{
-    number::Units,
-    verdict::{LinkSweep, SweptFile, SweptRun},
 };
 
 use crate::Source;

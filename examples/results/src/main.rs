@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use ombx_record::file::{self, ResultFile};
-use ombx_results::{compare::{Comparison, Settings, SideResults}, render};
+use ombx_compare::{Comparison, Settings, SideResults};
+use ombx_show;
 
 fn main() -> ExitCode {
     let paths: Vec<_> = std::env::args_os().skip(1).collect();

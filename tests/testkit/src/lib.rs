@@ -16,3 +16,12 @@ pub use self::{
         measure_on_hosts, on_ranks, on_skewed_ranks, on_uneven_ranks,
     },
 };
+
+/// Returns the run of the golden file, a template for tests of what reads rows.
+///
+/// # Panics
+/// The file is not there, or is no result file.
+pub fn golden() -> ombx_record::file::RunWithRows {
+    let file = include_bytes!("../../../crates/record/tests/golden/one_launch.jsonl");
+    ombx_record::file::read(file.as_slice()).expect("a result file").runs.remove(0)
+}

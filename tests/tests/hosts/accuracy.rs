@@ -1,7 +1,7 @@
 //! Compares sockets, clocks and the pipeline with the delay and the rate of the emulated network.
 
+use ombx_estimate::knee::Knees;
 use ombx_record::result::{Check, Figure, Measurement, Outcome};
-use ombx_results::knee::Knees;
 use ombx_tests::{print_note, results};
 
 use crate::testbed::{Bed, eventually};

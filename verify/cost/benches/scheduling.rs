@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use ombx_links::schedule::Mode;
 use ombx_record::unit::Rank;
+use ombx_sweep::schedule::Mode;
 
 fn partner(c: &mut Criterion) {
     let mut group = c.benchmark_group("partner");

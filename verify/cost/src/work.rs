@@ -2,14 +2,15 @@
 
 use std::hint::black_box;
 
-use ombx_links::schedule::Mode;
+use ombx_estimate::launches::Cases;
+use ombx_links::verdict::LinkSweep;
 use ombx_record::file::{self, Record, Round, Rounds, RunWithRows};
 use ombx_record::{
     result::{Check, Measurement, Metric, Place, Run, Samples, Work as Amount},
     stats::Summary,
     unit::Rank,
 };
-use ombx_results::{estimate::Cases, verdict::LinkSweep};
+use ombx_sweep::schedule::Mode;
 
 use crate::link;
 

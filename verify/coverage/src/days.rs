@@ -1,6 +1,6 @@
 //! Simulated days of `ombx check`: how often a good day misses a limit from good days.
 
-use ombx_results::baseline::limit_of_days;
+use ombx_estimate::baseline::limit_of_days;
 
 use crate::{document::with_interval, random::Random};
 

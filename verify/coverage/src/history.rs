@@ -1,6 +1,6 @@
 //! Simulated series of results: how often a year of daily looks alarms although nothing changes, and when a step is found.
 
-use ombx_results::history::{CONFIRMED_BY, LEAST_RUNS, change_points, confirmed_changes};
+use ombx_compare::history::{CONFIRMED_BY, LEAST_RUNS, change_points, confirmed_changes};
 
 use crate::{document::with_interval, random::Random};
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use ombx_estimate::launches::{MOST_LAUNCHES, Progress, RowProgress, Schedule, interval};
 use ombx_record::result::RowName;
 use ombx_record::stats;
-use ombx_results::estimate::{MOST_LAUNCHES, Progress, RowProgress, Schedule, interval};
 use ombx_testkit::noise::Noise;
 
 use crate::document::with_interval;

@@ -1,9 +1,9 @@
 //! Simulated sweeps over links: how often a healthy machine is accused, and how often a slow link is named.
 
-use ombx_record::verdict::Component;
-use ombx_results::verdict::{
+use ombx_links::verdict::{
     Hosts, Link, LinkTimes, TIMES_AGAIN, find_slow, nameable, once_more, retest_candidates,
 };
+use ombx_record::verdict::Component;
 
 use crate::{
     document::with_interval,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 use ombx_core::measure::plan::Effort;
+use ombx_estimate::launches::USUAL_BUDGET;
 use ombx_record::unit::{self, Bytes};
-use ombx_results::estimate::USUAL_BUDGET;
 
 use crate::{
     arguments::values,

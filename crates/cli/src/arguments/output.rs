@@ -6,16 +6,16 @@ use clap::{
     Args,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
+use ombx_estimate::{
+    number::{RateUnit, TimeUnit, Units},
+    percentiles::Percentiles,
+    samples::CaseSamples,
+};
 use ombx_record::{
     error::{Error, Result},
     unit::{self, Bytes},
 };
-use ombx_results::{
-    number::{RateUnit, TimeUnit, Units},
-    percentiles::Percentiles,
-    render::Shown,
-    samples::CaseSamples,
-};
+use ombx_show::Shown;
 
 use crate::{
     arguments::launches::Sizes,

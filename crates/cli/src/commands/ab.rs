@@ -14,12 +14,17 @@ use std::{
 };
 
 use clap::{Arg, ArgMatches, Args, parser::ValueSource};
+use ombx_compare::{Comparison, SideResults, Turn};
 use ombx_core::{
     benchmark::{Chosen, Registry},
     measure::{
         plan::{Effort, Launch, Rest},
         runner::Part,
     },
+};
+use ombx_estimate::{
+    launches::{Cases, Group, LEAST_LONG_LAUNCHES as LEAST_TURNS, LOOKS, MOST_LAUNCHES},
+    number::Units,
 };
 use ombx_host::since::Since;
 use ombx_record::file::{self, Record};
@@ -29,12 +34,7 @@ use ombx_record::{
     result::{Check, Outcome},
     unit::counted,
 };
-use ombx_results::{
-    compare::{Comparison, SideResults, Turn},
-    estimate::{self, Cases, Group, LEAST_LONG_LAUNCHES as LEAST_TURNS, LOOKS, MOST_LAUNCHES},
-    number::Units,
-    render::compare::summary,
-};
+use ombx_show::compare::summary;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
@@ -268,7 +268,7 @@ fn row_time(effort: Effort, cases: &[Cases; 2], spent: Duration) -> Option<Durat
     let sampled: u64 = rows().filter_map(|row| row.phases).map(|phases| phases.sample_ns).sum();
     let launches: usize = cases.iter().filter_map(|side| side.all().map(Vec::len).max()).sum();
     let fixed = spent.saturating_sub(Duration::from_nanos(sampled)) / launches.max(1) as u32;
-    cases.iter().map(|side| estimate::row_time(side, |_| true, fixed, most)).max()
+    cases.iter().map(|side| ombx_estimate::launches::row_time(side, |_| true, fixed, most)).max()
 }
 
 /// Returns the row of a case that has ended its ranks, which later launches leave out.

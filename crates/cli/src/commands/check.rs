@@ -9,12 +9,12 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Command};
 use ombx_core::benchmark::Registry;
+use ombx_estimate::baseline::Baseline;
 use ombx_host::{environment::timestamp, host::HostState};
 use ombx_record::{
     error::{Error, Result},
     unit,
 };
-use ombx_results::baseline::Baseline;
 use rustix::process::{getpriority_process, setpriority_process};
 
 use self::{

@@ -6,18 +6,13 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use ombx_compare::{CaseComparison, Comparison, Settings, Side, SideResults, Verdict};
+use ombx_estimate::number::Units;
 use ombx_record::{
     error::{Error, Exit, Result},
     unit::{check_no_fraction, counted, percentage},
 };
-use ombx_results::{
-    compare::{CaseComparison, Comparison, Settings, Side, SideResults, Verdict},
-    number::Units,
-    render::{
-        compare as render,
-        compare::{percent, verdict},
-    },
-};
+use ombx_show::compare::{self as render, percent, verdict};
 
 use crate::{
     arguments::output::{COLORS, JSON, JUNIT, UNITS, chosen_units, some_of},

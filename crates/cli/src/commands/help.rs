@@ -12,7 +12,7 @@ use std::{ffi::OsString, path::Path};
 use clap::{Args, Command};
 use ombx_core::benchmark::Registry;
 use ombx_record::{error::Result, order::sort_by_number};
-use ombx_results::render::wrapped;
+use ombx_show::wrapped;
 
 use self::page::{Detail, Page};
 use crate::suite::is_suite;

@@ -7,6 +7,7 @@ use std::{
 };
 
 use clap::Args;
+use ombx_compare::history::{Case, History, Selection, Series, Store, newest};
 use ombx_host::environment::timestamp;
 use ombx_record::link::MOST_RANKS;
 use ombx_record::{
@@ -14,10 +15,7 @@ use ombx_record::{
     unit::counted,
 };
 use ombx_report::{Report, Timeline, page};
-use ombx_results::{
-    history::{Case, History, Selection, Series, Store, newest},
-    render::history::{self as render, Screen},
-};
+use ombx_show::history::{self as render, Screen};
 
 use crate::{
     arguments::{

@@ -10,8 +10,8 @@ use ombx_core::benchmark::{
     memory::Place,
     payload::{BLOCK_LENGTH, Datatype, STRIDE},
 };
+use ombx_drop_in::imb::{ImbBenchmark, ImbHeader, ImbProgram, ImbTable};
 use ombx_record::error::{Error, Result};
-use ombx_results::render::{ImbBenchmark, ImbHeader, ImbProgram, ImbTable};
 
 use self::{
     arguments::{ImbArgs, TypeArgs},

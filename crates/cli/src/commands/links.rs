@@ -19,13 +19,13 @@ use ombx_core::{
         session::check_combinations,
     },
 };
-use ombx_links::{schedule::Mode, sweep::Task};
+use ombx_links::verdict::{Criteria, Expectation, FailOn, HostGroups, Reference};
 use ombx_record::{
     error::{Error, Result},
     regular_file::{read_named, shown_name},
     unit,
 };
-use ombx_results::verdict::{Criteria, Expectation, FailOn, HostGroups, Reference};
+use ombx_sweep::{schedule::Mode, sweep::Task};
 
 #[cfg(feature = "mpi")]
 use crate::job::accelerator;

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use ombx_core::benchmark::{Benchmark, Heading, LETTERS, Parameter, Registry};
 use ombx_record::error::Result;
-use ombx_results::render::wrapped;
+use ombx_show::wrapped;
 use serde_json::{Value, json};
 
 use crate::{

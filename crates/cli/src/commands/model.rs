@@ -8,14 +8,11 @@ use std::{
 };
 
 use clap::Args;
+use ombx_compare::model;
+use ombx_estimate::{publishable::Publishable, samples::SampleStore};
 use ombx_record::error::{Error, Exit, Result};
 use ombx_record::file::{self, ResultFile};
-use ombx_results::{
-    model,
-    publishable::Publishable,
-    render::model::{self as render, Shown},
-    samples::SampleStore,
-};
+use ombx_show::model::{self as render, Shown};
 
 use crate::{
     arguments::{

@@ -8,13 +8,13 @@ use ombx_core::{
     benchmark::{Benchmark, Choice, ElementType, Layout, Osu, Pairs, Parameter, Registry},
     measure::{plan::Effort, runner::Part},
 };
+use ombx_drop_in::osu::OsuTable;
 use ombx_record::{
     error::{Error, Exit, Result},
     order::sort_by_number,
     result::Metric,
     unit::Bytes,
 };
-use ombx_results::render::OsuTable;
 
 use self::arguments::OsuArgs;
 use crate::{

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError, Quantity, Scale, Width};
-use ombx_record::error::{Error, Result};
-use ombx_record::file::Record;
-use ombx_results::verdict::SweepCollector;
-use ombx_results::verdict::SweptRun;
-use ombx_results::{
-    model,
+use ombx_compare::model;
+use ombx_draw::{Drawing, FileFormat, Input, Kind, Options, PlotError, Quantity, Scale, Width};
+use ombx_estimate::{
     number::{RateUnit, Units},
     samples::{CaseSamples, SampleStore},
 };
+use ombx_links::verdict::SweepCollector;
+use ombx_links::verdict::SweptRun;
+use ombx_record::error::{Error, Result};
+use ombx_record::file::Record;
 
 use crate::{
     arguments::output::{RowArgs, some_of},
@@ -240,7 +240,7 @@ impl PlotArgs {
 
 fn rows(args: &PlotArgs, kind: Kind, groups: &[(String, Vec<CaseSamples>)]) -> Result<Drawing> {
     let inputs: Vec<Input<'_>> = groups.iter().map(|(label, cases)| Input { label, cases }).collect();
-    ombx_plot::draw(kind, &inputs, &args.options()).map_err(|e| match e {
+    ombx_draw::draw(kind, &inputs, &args.options()).map_err(|e| match e {
         PlotError::Mixed | PlotError::TooMany(_) => {
             let mut names: Vec<&str> =
                 groups.iter().flat_map(|(_, cases)| cases).map(|case| case.row().bench.as_str()).collect();
@@ -261,7 +261,7 @@ fn heat_map(args: &PlotArgs, runs: &[SweptRun]) -> Result<Drawing> {
         Some([bytes]) => Some(bytes.0),
         Some(_) => return Err(Error::usage("a heat map shows one message size: give one with --sizes")),
     };
-    ombx_plot::heat_map(&sweep, &slow, bytes, &args.options()).map_err(|e| Error::usage(e.to_string()))
+    ombx_draw::heat_map(&sweep, &slow, bytes, &args.options()).map_err(|e| Error::usage(e.to_string()))
 }
 
 /// Returns the format that the ending of a file chooses.

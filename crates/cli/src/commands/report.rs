@@ -6,19 +6,21 @@ use std::{
 };
 
 use clap::Args;
-use ombx_host::environment::timestamp;
-use ombx_record::error::{Error, Result};
-use ombx_record::file::{Record, RunWithRows};
-use ombx_report::{MAX_BENCHMARKS, Report, Samples, Source, Timeline, page};
-use ombx_results::verdict::SweepCollector;
-use ombx_results::verdict::SweptFile;
-use ombx_results::{
-    compare::{Comparison, Settings, SideResults},
-    estimate::Cases,
+use ombx_compare::{
+    Comparison, Settings, SideResults,
     history::{History, Selection},
+};
+use ombx_estimate::{
+    launches::Cases,
     number::{RateUnit, TimeUnit, Units},
     samples::SampleStore,
 };
+use ombx_host::environment::timestamp;
+use ombx_links::verdict::SweepCollector;
+use ombx_links::verdict::SweptFile;
+use ombx_record::error::{Error, Result};
+use ombx_record::file::{Record, RunWithRows};
+use ombx_report::{MAX_BENCHMARKS, Report, Samples, Source, Timeline, page};
 
 use super::{
     compare::{Names, read_names},

@@ -20,6 +20,7 @@ use ombx_core::{
     },
     two_sided::request::Rate,
 };
+use ombx_estimate::percentiles::Percentiles;
 use ombx_host::performance::kernel_meter;
 use ombx_record::file::Record;
 use ombx_record::{
@@ -27,7 +28,6 @@ use ombx_record::{
     result::Run,
     unit,
 };
-use ombx_results::percentiles::Percentiles;
 
 use crate::{
     arguments::{

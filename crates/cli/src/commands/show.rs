@@ -9,24 +9,26 @@ use std::{
 
 use clap::Args;
 use comfy_table::{ContentArrangement, Table, presets};
+use ombx_draw::terminal::samples;
+use ombx_estimate::{
+    launches::{Cases, Group},
+    runs::EarlierRuns,
+    samples::SampleStore,
+    text::plain,
+};
+use ombx_links::verdict::SweepCollector;
+use ombx_links::verdict::SweptRun;
+use ombx_links::{matrix::Bands, verdict::LinkSweep};
 use ombx_record::file::{self, Record, RunOutcome, RunWithRows};
 use ombx_record::{
     error::{Error, Result},
     result::{Measurement, Tally},
     unit::Bytes,
 };
-use ombx_results::verdict::SweepCollector;
-use ombx_results::verdict::SweptRun;
-use ombx_results::{
-    estimate::{self, Cases, Group},
-    matrix::Bands,
-    methods,
-    plot::samples,
+use ombx_show::{
+    Broadcasts, OpenMetrics, Overhead, Renderer, Shown, methods,
     provenance::{self, Section},
-    render::{Broadcasts, OpenMetrics, Overhead, Renderer, Shown, plain, wrapped},
-    runs::EarlierRuns,
-    samples::SampleStore,
-    verdict::LinkSweep,
+    wrapped,
 };
 use tempfile::SpooledTempFile;
 
@@ -340,7 +342,7 @@ fn show_cases(
             renderer.case(out, row)?;
         }
         broadcasts.push(of_group);
-        renderer.end(out, group.outcome(), &estimate::tally(&rows))?;
+        renderer.end(out, group.outcome(), &ombx_estimate::launches::tally(&rows))?;
     }
     if !cases.groups().is_empty() {
         renderer.finish(out)?;

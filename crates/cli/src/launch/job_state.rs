@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use ombx_estimate::text::plain;
 use ombx_host::{environment::hostname, limits::KilledForMemory, node_set, since::Since};
 use ombx_record::file::{self, Record, RunOutcome};
 use ombx_record::result::RowName;
@@ -14,7 +15,6 @@ use ombx_record::{
     error::{Error, Exit, Result},
     result::{Measurement, Outcome},
 };
-use ombx_results::render::plain;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::{

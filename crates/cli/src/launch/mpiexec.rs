@@ -13,6 +13,7 @@ use std::{
 };
 
 use ombx_core::benchmark::Threading;
+use ombx_estimate::text::plain;
 use ombx_host::{
     environment::kept_variables,
     remote_shell::{self, RemoteShell},
@@ -23,7 +24,6 @@ use ombx_record::{
     error::{Error, Result},
     regular_file::read_named,
 };
-use ombx_results::render::plain;
 
 use super::{
     core_to_core::cores,

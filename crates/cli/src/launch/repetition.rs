@@ -6,15 +6,15 @@ use ombx_core::{
     benchmark::Benchmark,
     measure::plan::{Launch, Rest},
 };
+use ombx_estimate::launches::{
+    Cases, FIRST_ROW_TIME, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, MOST_LAUNCHES, RowProgress, Schedule,
+};
 use ombx_host::since::Since;
 use ombx_record::file::{Ended, Ending};
 use ombx_record::result::{KnownBatches, RowName};
 use ombx_record::{
     result::{Measurement, Outcome},
     stats::Summary,
-};
-use ombx_results::estimate::{
-    self, Cases, FIRST_ROW_TIME, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, MOST_LAUNCHES, RowProgress, Schedule,
 };
 
 use crate::{
@@ -132,7 +132,7 @@ impl Repetition {
         if let (None, Some(most)) = (ended, self.most) {
             let fixed = self.since.elapsed().saturating_sub(self.paused + self.sampled) / self.done;
             let is_left = |row| self.schedule.as_ref().is_none_or(|schedule| !schedule.leaves_out(row));
-            self.row_time = estimate::row_time(cases, is_left, fixed, most);
+            self.row_time = ombx_estimate::launches::row_time(cases, is_left, fixed, most);
         }
         ended
     }
@@ -151,7 +151,8 @@ impl Repetition {
         let spent = self.since.elapsed();
         let sampled = cases.all().flatten().filter_map(|row| row.phases).map(|phases| phases.sample_ns).sum();
         self.sampled_before = std::mem::replace(&mut self.sampled, Duration::from_nanos(sampled));
-        let rows: Vec<_> = cases.groups().iter().flat_map(estimate::Group::estimates).collect();
+        let rows: Vec<_> =
+            cases.groups().iter().flat_map(ombx_estimate::launches::Group::estimates).collect();
         let measured = || rows.iter().filter(|row| row.outcome == Outcome::Ok);
         if measured().next().is_none() {
             // Another launch would skip the same cases, or fail in the same way.
@@ -176,7 +177,8 @@ impl Repetition {
             }
             is_same
         });
-        let ending = schedule.ending(estimate::Progress { done: self.done, spent, rows: &rows });
+        let ending =
+            schedule.ending(ombx_estimate::launches::Progress { done: self.done, spent, rows: &rows });
         let late = self.timeout.is_some_and(|timeout| spent + spent / self.done > timeout);
         let ending = ending.or(late.then_some(Ending::Budget))?;
         if ending == Ending::Budget && self.done < LEAST_LONG_LAUNCHES {

@@ -7,13 +7,13 @@ use ombx_core::{
     benchmark::{Choice, Medium},
     measure::{runner::Part, session::check_combinations},
 };
+use ombx_estimate::text::plain;
 use ombx_host::environment::hostname;
 use ombx_record::{
     codec,
     error::{Error, Result},
     unit,
 };
-use ombx_results::render::plain;
 use ombx_sockets::{
     Token,
     control::{Started, process},

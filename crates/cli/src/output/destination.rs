@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use ombx_results::{
-    number::Units,
-    render::{ImbProgram, OsuColumns, Shown},
-};
+use ombx_drop_in::{imb::ImbProgram, osu::OsuColumns};
+use ombx_estimate::number::Units;
+use ombx_show::Shown;
 
 /// Where the rows of a job go, and what else is printed.
 #[derive(Debug, Default)]

@@ -7,15 +7,13 @@ use std::{
 };
 
 use ombx_core::benchmark::{ElementType, ParameterValue};
-use ombx_plot::{Drawing, FileFormat, Input, Kind, Options, PlotError};
+use ombx_draw::terminal::samples;
+use ombx_draw::{Drawing, FileFormat, Input, Kind, Options, PlotError};
+use ombx_estimate::samples::{CaseSamples, SampleStore};
 use ombx_record::file::Record;
 use ombx_record::{
     error::{Error, Result},
     unit::Bytes,
-};
-use ombx_results::{
-    plot::samples,
-    samples::{CaseSamples, SampleStore},
 };
 use rustix::fs::{Access, access};
 
@@ -83,7 +81,7 @@ impl FinishedGraphs {
         let figures = self.cases.iter().map(|case| {
             let inputs = [Input { label: "", cases: slice::from_ref(case) }];
             let title = self.title(case);
-            ombx_plot::draw(Kind::Samples, &inputs, &Options { title: Some(&title), ..Options::default() })
+            ombx_draw::draw(Kind::Samples, &inputs, &Options { title: Some(&title), ..Options::default() })
         });
         let figures = figures.collect::<std::result::Result<Vec<_>, _>>().map_err(failed)?;
         let Some(drawing) = Drawing::grid(&figures) else {

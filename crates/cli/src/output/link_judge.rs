@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ombx_links::verdict::{FailOn, LinkSweep};
 use ombx_record::{
     error::Exit,
     result::{Measurement, Tally},
@@ -11,7 +12,6 @@ use ombx_record::{
     link::RETEST,
     verdict::{Component, Conclusion, Verdict},
 };
-use ombx_results::verdict::{FailOn, LinkSweep};
 
 use crate::stderr;
 

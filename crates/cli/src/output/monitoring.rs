@@ -6,7 +6,7 @@ use std::{
 };
 
 use ombx_record::error::{Error, Kind, Result};
-use ombx_results::render::monitoring::{Figure, Status, line};
+use ombx_show::monitoring::{Figure, Status, line};
 use serde_json::json;
 
 use super::terminal;

@@ -9,9 +9,9 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressState, ProgressStyle};
+use ombx_estimate::number::figure;
 use ombx_host::since::Since;
 use ombx_record::{result::Measurement, unit::Bytes};
-use ombx_results::number::figure;
 
 use super::{
     destination::{Destination, Screen},

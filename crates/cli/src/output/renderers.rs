@@ -3,19 +3,17 @@
 use std::env;
 
 use ombx_core::benchmark::{Osu, Registry};
+use ombx_draw::terminal::Characters;
+use ombx_drop_in::osu::{OsuColumns, OsuTable};
+use ombx_estimate::number::{Units, figure};
 use ombx_record::{
     error::{Error, Result},
     result::Interval,
     unit::Bytes,
 };
-use ombx_results::{
-    number::Units,
-    number::figure,
-    plot::Characters,
-    render::{
-        Csv, Document, Links, LinksCsv, LinksForm, LinksSummary, Markup, OpenMetrics, OsuColumns, OsuTable,
-        Paint, Renderer, Shown, Table,
-    },
+use ombx_show::{
+    Csv, Document, Links, LinksCsv, LinksForm, LinksSummary, Markup, OpenMetrics, Paint, Renderer, Shown,
+    Table,
 };
 
 use super::{
@@ -153,8 +151,8 @@ pub(crate) fn line(interval: &Interval, units: Units) -> String {
 mod tests {
     use std::time::Duration;
 
+    use ombx_estimate::number::RateUnit;
     use ombx_record::result::{ConnectionCounters, Metric};
-    use ombx_results::number::RateUnit;
 
     use super::*;
 

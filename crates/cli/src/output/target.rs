@@ -10,13 +10,11 @@ use std::{
     time::Duration,
 };
 
+use ombx_estimate::launches::Group;
 use ombx_host::since::Since;
 use ombx_record::error::{Error, Result};
 use ombx_record::file::{self, Record};
-use ombx_results::{
-    estimate::{self, Group},
-    render::Renderer,
-};
+use ombx_show::Renderer;
 use rustix::{
     fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock},
     io::Errno,
@@ -338,7 +336,7 @@ impl FileAtEnd {
     /// Takes the rows over all launches of a setup.
     pub(crate) fn estimates(&mut self, group: &Group) -> io::Result<()> {
         let rows = group.estimates();
-        let end = Record::End(group.outcome(), estimate::tally(&rows));
+        let end = Record::End(group.outcome(), ombx_estimate::launches::tally(&rows));
         self.record(&Record::Run(Box::new(group.described())))?;
         rows.into_iter().try_for_each(|row| self.record(&Record::Case(Box::new(row))))?;
         self.record(&end)

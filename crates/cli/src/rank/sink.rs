@@ -3,6 +3,7 @@
 use std::{cell::Cell, fs::File, time::Duration};
 
 use ombx_core::measure::session::Sink;
+use ombx_estimate::number::Units;
 use ombx_host::{since::Since, watchdog};
 use ombx_record::file::{self, Record, RunOutcome};
 use ombx_record::{
@@ -10,7 +11,6 @@ use ombx_record::{
     result::{Growth, Interval, Measurement, Run, Tally},
     unit::Bytes,
 };
-use ombx_results::number::Units;
 
 use super::failure;
 use crate::{

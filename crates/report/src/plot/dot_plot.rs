@@ -1,14 +1,12 @@
 //! Dot plot for figures of one size each, such as all synchronisations of an operation: one line per name.
 
 use maud::{Markup, html};
+use ombx_draw::terminal::{Histogram, LogAxis, Ticks};
+use ombx_estimate::number::{Decimals, Units, figure, tick_label};
+use ombx_links::verdict::{LinkSweep, LinkTimes};
 use ombx_record::{
     result::Metric,
     unit::{Bytes, counted},
-};
-use ombx_results::{
-    number::{Decimals, Units, figure, tick_label},
-    plot::{Histogram, LogAxis, Ticks},
-    verdict::{LinkSweep, LinkTimes},
 };
 
 use crate::plot::{

@@ -3,13 +3,11 @@
 //! The shade shows the time relative to ordinary links of the same kind, as in the verdict: links inside a host, or between hosts.
 
 use maud::{Markup, html};
+use ombx_draw::terminal::{Cell, HeatMap, Shades};
+use ombx_estimate::number::{TimeUnit, figure};
+use ombx_links::verdict::{Hosts, LinkTimes};
 use ombx_record::unit::Bytes;
 use ombx_record::verdict::Component;
-use ombx_results::{
-    number::{TimeUnit, figure},
-    plot::{Cell, HeatMap, Shades},
-    verdict::{Hosts, LinkTimes},
-};
 
 use crate::plot::{n, shortened};
 

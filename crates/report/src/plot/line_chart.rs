@@ -1,12 +1,13 @@
 //! Line chart over message size: logarithmic axes, 95 % intervals, one symbol and one colour per series.
 
 use maud::{Markup, html};
-use ombx_plot::{Axis, Scale, Unit};
+use ombx_draw::terminal::extent;
+use ombx_draw::{Axis, Scale, Unit};
+use ombx_estimate::number::figure;
 use ombx_record::{
     result::{Headline, Measurement, OverLaunches},
     unit::Bytes,
 };
-use ombx_results::{number::figure, plot::extent};
 
 use crate::plot::{Canvas, Path, Quantity, describe, dots, interval, n, symbol};
 

@@ -1,14 +1,12 @@
 //! Steps of a sweep over links: least, mean and largest figure of the links that were measured at the same time.
 
 use maud::{Markup, html};
+use ombx_draw::terminal::{LogAxis, Ticks};
+use ombx_estimate::number::{Units, figure, tick_label};
+use ombx_links::verdict::{Step, join_steps};
 use ombx_record::{
     result::Metric,
     unit::{Bytes, counted},
-};
-use ombx_results::{
-    number::{Units, figure, tick_label},
-    plot::{LogAxis, Ticks},
-    verdict::{Step, join_steps},
 };
 
 use crate::plot::{Canvas, Path, n};

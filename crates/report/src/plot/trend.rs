@@ -2,12 +2,10 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
+use ombx_compare::history::{History, Series};
+use ombx_draw::terminal::ValueAxis;
+use ombx_estimate::number::{figure, tick_label};
 use ombx_record::stats::median;
-use ombx_results::{
-    history::{History, Series},
-    number::{figure, tick_label},
-    plot::ValueAxis,
-};
 
 use crate::plot::{dots, n};
 

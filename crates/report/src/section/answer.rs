@@ -2,19 +2,19 @@
 //! Everything that casts doubt on it is one line that unfolds.
 
 use maud::{Markup, html};
+use ombx_compare::{Comparison, Counts};
+use ombx_estimate::text::heading;
+use ombx_estimate::{
+    impact::LoadImpacts,
+    number::{Decimals, Units},
+};
 use ombx_record::{file::RunOutcome, verdict::Conclusion};
 use ombx_record::{
     order::grouped,
     result::{Check, Measurement, Metric, Outcome},
     unit::{Bytes, counted},
 };
-use ombx_results::{
-    compare::{Comparison, Counts},
-    impact::LoadImpacts,
-    number::{Decimals, Units},
-    provenance,
-    render::{compare, heading},
-};
+use ombx_show::{compare, provenance};
 
 use crate::{
     run_list::{RunEntry, RunList, is_link, is_ok},

@@ -3,19 +3,15 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
+use ombx_compare::{CaseComparison, Comparison, Side, SideInfo, Unit, Verdict};
+use ombx_draw::terminal::LinearAxis;
+use ombx_estimate::number::figure;
+use ombx_estimate::text::title;
 use ombx_record::{
     result::MarkCode,
     unit::{Bytes, counted},
 };
-use ombx_results::{
-    compare::{CaseComparison, Comparison, Side, SideInfo, Unit, Verdict},
-    number::figure,
-    plot::LinearAxis,
-    render::{
-        compare::{margin, verdict},
-        title,
-    },
-};
+use ombx_show::compare::{margin, verdict};
 
 use crate::plot::{Canvas, Labels, n, symbol};
 

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
-use ombx_plot::{Abscissa, name_parts};
+use ombx_draw::{Abscissa, name_parts};
+use ombx_estimate::text::heading;
 use ombx_record::{
     order::{grouped, sort_by_number},
     result::Outcome,
     unit::Bytes,
 };
-use ombx_results::render::heading;
 
 use crate::{
     plot::{

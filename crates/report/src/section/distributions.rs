@@ -1,8 +1,9 @@
 //! Figures of the samples: for each benchmark its launches, distributions, and samples in the order of measurement.
 
 use maud::{Markup, PreEscaped, html};
-use ombx_plot::{Input, Kind, Options, draw};
-use ombx_results::{knee::RATE, number::Units, render::title, samples::CaseSamples};
+use ombx_draw::{Input, Kind, Options, draw};
+use ombx_estimate::text::title;
+use ombx_estimate::{knee::RATE, number::Units, samples::CaseSamples};
 
 /// Maximum number of benchmarks with figures of their samples, which would make the page too large.
 pub const MAX_BENCHMARKS: usize = 12;

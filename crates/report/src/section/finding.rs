@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use ombx_estimate::text::heading;
 use ombx_record::unit::Bytes;
-use ombx_results::render::heading;
 
 use crate::run_list::{NumberedRow, RunList, is_link};
 

@@ -1,12 +1,10 @@
 //! Results over time: what changed since when, a chart of each case, and a table of all cases.
 
 use maud::{Markup, html};
+use ombx_compare::history::{Event, History, Series, events};
+use ombx_estimate::number::{Decimals, Units};
 use ombx_record::unit::counted;
-use ombx_results::{
-    history::{Event, History, Series, events},
-    number::{Decimals, Units},
-    render::history::{change, details, factor, heading, label, sentence, summary},
-};
+use ombx_show::history::{change, details, factor, heading, label, sentence, summary};
 
 use crate::{
     plot::trend,

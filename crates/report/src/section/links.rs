@@ -1,6 +1,8 @@
 //! Sweeps of `ombx links`: for each message size a heat map, the slowest links, a histogram, and the steps.
 
 use maud::{Markup, html};
+use ombx_estimate::number::{Units, four_digits};
+use ombx_links::verdict::{self, LinkSweep, LinkTimes, SlowLink};
 use ombx_record::{
     file::RunOutcome,
     verdict::{Component, Verdict},
@@ -9,10 +11,6 @@ use ombx_record::{
     order::sort_by_number,
     result::Metric,
     unit::{Bytes, counted},
-};
-use ombx_results::{
-    number::{Units, four_digits},
-    verdict::{self, LinkSweep, LinkTimes, SlowLink},
 };
 
 use crate::{

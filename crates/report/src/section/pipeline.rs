@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use ombx_estimate::number::{RateUnit, figure, tick_label};
 use ombx_record::{
     result::{Figure, Measurement},
     unit::{Bytes, counted},
 };
-use ombx_results::number::{RateUnit, figure, tick_label};
 
 use crate::{
     plot::{Quantity, describe, line_chart::Point, n},

@@ -1,7 +1,7 @@
 //! Provenance of each run: the method as a paragraph, a citation, and command, software, hosts, options and environment.
 
 use maud::{Markup, html};
-use ombx_results::{
+use ombx_show::{
     methods,
     provenance::{self, Section},
 };

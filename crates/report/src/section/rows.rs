@@ -3,18 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
+use ombx_compare::Comparison;
+use ombx_estimate::{number::Units, publishable::Publishable};
+use ombx_links::verdict::LinkSweep;
 use ombx_record::{
     order::{grouped, sort_by_number},
     result::{Check, Level, MarkCode, Measurement, Metric, Outcome, Place, Run},
     unit::{Bytes, counted},
 };
-use ombx_results::{
-    compare::Comparison,
-    number::Units,
-    publishable::Publishable,
-    render::{FormattedRow, ONE_LAUNCH, Scope, Shown, format_row, other_states, titles},
-    verdict::LinkSweep,
-};
+use ombx_show::{FormattedRow, ONE_LAUNCH, Scope, Shown, format_row, other_states, titles};
 
 use crate::{
     run_list::{NumberedRow, RunEntry, RunList, is_link, is_ok},

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use ombx_compare::{Comparison, Settings, SideResults};
 use ombx_record::{
     fact::{Fact, Facts, HostFacts},
     result::{Figure, Level, Mark, Outcome, Place},
 };
 use ombx_report::{Report, Source, page};
-use ombx_results::compare::{Comparison, Settings, SideResults};
 
 use crate::{file, links::links, row, run, sweep};
 

@@ -1,8 +1,8 @@
 //! Results over time on the page: changes, charts and hosts, and text of files that stays text.
 
+use ombx_compare::history::{DatedResult, DatedRow, History, Selection};
 use ombx_record::result::Metric;
 use ombx_report::{Report, Source, Timeline, page};
-use ombx_results::history::{DatedResult, DatedRow, History, Selection};
 
 use crate::{file, run, sweep};
 

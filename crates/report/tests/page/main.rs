@@ -6,6 +6,10 @@ mod links;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ombx_compare::{Comparison, Settings, SideResults};
+use ombx_estimate::number::{RateUnit, TimeUnit, Units};
+use ombx_links::verdict::LinkSweep;
+use ombx_links::verdict::SweptFile;
 use ombx_record::file::{self, ResultFile, RunWithRows};
 use ombx_record::{
     fact::{Fact, Facts, HostFacts},
@@ -17,12 +21,6 @@ use ombx_record::{
     unit::Rank,
 };
 use ombx_report::{Report, Source, page};
-use ombx_results::verdict::SweptFile;
-use ombx_results::{
-    compare::{Comparison, Settings, SideResults},
-    number::{RateUnit, TimeUnit, Units},
-    verdict::LinkSweep,
-};
 
 use self::links::links;
 

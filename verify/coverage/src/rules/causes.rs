@@ -1,5 +1,6 @@
 //! Causes of slow parts, by the sweep over links that ships.
 
+use ombx_links::verdict::{LinkSweep, TIMES_AGAIN, retest_candidates};
 use ombx_record::{
     fact::{Fact, Facts, HostFacts},
     result::{ClockFacts, Growth, Measurement, Metric, Place, Run, Work},
@@ -9,7 +10,6 @@ use ombx_record::{
     link::{ALONE, BENCH, REFERENCE, RETEST},
     verdict::{Conclusion, Verdict},
 };
-use ombx_results::verdict::{LinkSweep, TIMES_AGAIN, retest_candidates};
 
 use super::Lines;
 use crate::random::Uniform;

@@ -2,13 +2,10 @@
 
 use std::sync::LazyLock;
 
+use ombx_compare::{Comparison, Settings, SideResults, Turn, Verdict};
+use ombx_estimate::{launches::LOOKS, state};
 use ombx_record::file::{self, RunWithRows};
 use ombx_record::{result::Measurement, stats::Summary};
-use ombx_results::{
-    compare::{Comparison, Settings, SideResults, Turn, Verdict},
-    estimate::LOOKS,
-    state,
-};
 
 use super::Lines;
 use crate::random::Uniform;

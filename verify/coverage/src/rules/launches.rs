@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use ombx_core::measure::stop::LEAST_OF_LAUNCH;
-use ombx_record::result::RowName;
-use ombx_record::stats::median;
-use ombx_results::{
-    estimate::{Progress, RowProgress, Schedule, USUAL_BUDGET, interval},
+use ombx_estimate::{
+    launches::{Progress, RowProgress, Schedule, USUAL_BUDGET, interval},
     state::{self, Distances, OTHER_STATE, States},
 };
+use ombx_record::result::RowName;
+use ombx_record::stats::median;
 use ombx_testkit::noise::Noise;
 
 use super::Lines;

@@ -1,7 +1,7 @@
 //! Percentiles of the single iterations of several launches.
 
+use ombx_estimate::percentiles::over_launches;
 use ombx_record::{result::SingleTimes, stats::median};
-use ombx_results::percentiles::over_launches;
 
 use super::Lines;
 use crate::random::Uniform;

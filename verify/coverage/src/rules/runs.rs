@@ -1,6 +1,6 @@
 //! The next run, and the level of the machine, from earlier runs.
 
-use ombx_results::runs::{level, next_run};
+use ombx_estimate::runs::{level, next_run};
 
 use super::Lines;
 use crate::random::Uniform;

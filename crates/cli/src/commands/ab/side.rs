@@ -10,13 +10,13 @@ use std::{
     time::Duration,
 };
 
+use ombx_compare::Turn;
 use ombx_host::search_path;
 use ombx_record::file::{self, Record, Records, RunOutcome};
 use ombx_record::{
     error::{Error, Exit, Result},
     regular_file::standard_input_again,
 };
-use ombx_results::compare::Turn;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::SignalForwarder;

@@ -7,13 +7,14 @@ use std::{
 
 use clap::Command;
 use ombx_core::benchmark::{Choice, Registry};
+use ombx_estimate::launches::LEAST_LONG_LAUNCHES;
+use ombx_links::verdict::Expectation;
 use ombx_record::{
     error::{Error, Result},
     regular_file::{read_named, shown_name},
     result::Metric,
     unit::{self, digits},
 };
-use ombx_results::{estimate::LEAST_LONG_LAUNCHES, verdict::Expectation};
 
 use crate::{
     commands::run,

@@ -7,6 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use ombx_estimate::{
+    baseline::{Baseline, Missing, Reference, Standing, disturbance, standing, state_of},
+    number::{self, Decimals},
+    state::is_same,
+};
 use ombx_host::{
     environment::{hostname, timestamp},
     node_set,
@@ -18,12 +23,7 @@ use ombx_record::{
     unit::counted,
 };
 use ombx_record::{file::ENDING, runs::hosts};
-use ombx_results::{
-    baseline::{Baseline, Missing, Reference, Standing, disturbance, standing, state_of},
-    number::{self, Decimals},
-    render::monitoring::Status,
-    state::is_same,
-};
+use ombx_show::monitoring::Status;
 
 use crate::{
     commands::check::{expectations::Entry, measurement::Measured},

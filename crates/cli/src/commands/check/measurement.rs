@@ -3,13 +3,13 @@
 use std::process::{Command, ExitStatus};
 use std::{os::unix::process::ExitStatusExt, thread, time::Duration};
 
+use ombx_estimate::launches::{Cases, Group};
 use ombx_host::since::Since;
 use ombx_record::file::{self, ResultFile, RunOutcome};
 use ombx_record::{
     error::{Error, Exit, Result},
     result::{Measurement, Run},
 };
-use ombx_results::estimate::{Cases, Group};
 
 use super::expectations::Entry;
 use crate::{

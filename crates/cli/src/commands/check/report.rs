@@ -3,18 +3,16 @@
 use std::{collections::BTreeMap, io, time::Duration};
 
 use comfy_table::{Table, presets};
+use ombx_links::causes;
 use ombx_record::{
     fact::HostFacts,
     order::sort_by_number,
     result::{Growth, Metric},
     unit::Bytes,
 };
-use ombx_results::{
-    causes,
-    render::{
-        CheckedLimit, OpenMetrics, Renderer as _,
-        monitoring::{Figure, Status},
-    },
+use ombx_show::{
+    CheckedLimit, OpenMetrics, Renderer as _,
+    monitoring::{Figure, Status},
 };
 use serde_json::{Value, json};
 

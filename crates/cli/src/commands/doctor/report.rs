@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 
 use ombx_host::{host::HostState, node_set};
+use ombx_links::causes;
 use ombx_record::result::ClockProperties;
 use ombx_record::{
     fact::{Fact, HostFacts},
     result::{ClockFacts, Level, Mark, MarkCode, Place},
     unit::counted,
 };
-use ombx_results::{
-    causes,
-    render::{
-        monitoring::{Figure, Status},
-        wrapped,
-    },
+use ombx_show::{
+    monitoring::{Figure, Status},
+    wrapped,
 };
 use serde_json::{Value, json};
 

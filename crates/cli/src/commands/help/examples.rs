@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
-use ombx_results::render::wrapped;
+use ombx_show::wrapped;
 use serde::Deserialize;
 
 /// Example of a file of `ombx check`.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::{Arg, ArgAction, Command, builder::PossibleValue};
 use ombx_core::benchmark::{Benchmark, Choice, Heading, Registry};
 use ombx_record::error::Error;
-use ombx_results::render::wrapped;
+use ombx_show::wrapped;
 
 use super::examples::{self, Examples};
 use crate::{

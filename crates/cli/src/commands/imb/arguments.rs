@@ -7,11 +7,11 @@ use ombx_core::benchmark::{
     ElementType, ParameterValue, RankMatrix, Threading,
     memory::{Api, Place},
 };
+use ombx_drop_in::imb::{ImbGroups, ImbMode};
 use ombx_record::{
     error::{Error, Result},
     unit::Bytes,
 };
-use ombx_results::render::{ImbGroups, ImbMode};
 
 use crate::{
     arguments::{

@@ -15,12 +15,12 @@ use ombx_core::{
         runner::Part,
     },
 };
+use ombx_drop_in::imb::{ImbBenchmark, ImbClass, ImbGroups, ImbMode};
 use ombx_record::{
     error::{Error, Result},
     regular_file::{read_named_on_ranks, shown_name},
     unit::{Bytes, parse_sizes},
 };
-use ombx_results::render::{ImbBenchmark, ImbClass, ImbGroups, ImbMode};
 
 use crate::commands::imb::{
     self,

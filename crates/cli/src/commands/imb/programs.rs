@@ -1,8 +1,7 @@
 //! The programs of IMB and their benchmarks, each with its counterpart in ombx.
 
 use ombx_core::benchmark::Preset;
-use ombx_record::error::{Error, Result};
-use ombx_results::render::{
+use ombx_drop_in::imb::{
     ImbBenchmark,
     ImbClass::{
         self, Barrier, Collective, Divided, DividedOverlap, Messages, OneToAll, Overlap, OverlapBarrier,
@@ -10,6 +9,7 @@ use ombx_results::render::{
     },
     ImbMode,
 };
+use ombx_record::error::{Error, Result};
 
 use crate::{arguments::argv, job::lookup};
 

@@ -13,11 +13,11 @@ use ombx_core::{
         runner::Part,
     },
 };
+use ombx_drop_in::imb::{ImbBenchmark, ImbClass};
 use ombx_record::{
     error::{Error, Result},
     unit::Bytes,
 };
-use ombx_results::render::{ImbBenchmark, ImbClass};
 
 use super::{
     arguments::{ImbArgs, OF_IMB, OF_THREADS, ThreadArgs},

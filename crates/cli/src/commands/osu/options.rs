@@ -10,12 +10,12 @@ use ombx_core::{
     measure::plan::Plan,
     two_sided::pattern::Buffers,
 };
+use ombx_drop_in::osu::{OsuAccelerator, OsuColumns};
 use ombx_host::performance::{INSTRUCTIONS, kernel_meter};
 use ombx_record::{
     error::{Error, Result},
     unit::{Bytes, parse_sizes},
 };
-use ombx_results::render::{OsuAccelerator, OsuColumns};
 
 use super::{arguments::OsuArgs, covered, described};
 use crate::{

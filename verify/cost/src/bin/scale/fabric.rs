@@ -12,10 +12,7 @@ use std::{
 
 use ombx_cost::link::{self, normal_of};
 use ombx_host::environment;
-use ombx_links::{
-    schedule::{Mode, Schedule},
-    sweep::rounds_of,
-};
+use ombx_links::verdict::{self, LinkSweep, MOST_ROWS, Retest, TIMES_AGAIN, TimesBySize};
 use ombx_record::{
     link::{ALONE, ATTEMPT, REFERENCE, RETEST},
     verdict::Component,
@@ -25,7 +22,10 @@ use ombx_record::{
     stats::Summary,
     unit::Rank,
 };
-use ombx_results::verdict::{self, LinkSweep, MOST_ROWS, Retest, TIMES_AGAIN, TimesBySize};
+use ombx_sweep::{
+    schedule::{Mode, Schedule},
+    sweep::rounds_of,
+};
 
 /// Standard deviation of the logarithm of a time.
 const NOISE: f64 = 0.03;

@@ -11,7 +11,7 @@ use std::{
 
 use ombx_cost::link::{self, normal, normal_of};
 use ombx_host::environment;
-use ombx_links::{schedule::Mode, sweep::rounds_of};
+use ombx_links::verdict::LinkSweep;
 use ombx_record::{
     fact::{Fact, Facts, HostFacts},
     result::{Check, Measurement, Metric, Run, Samples, Tally, Work},
@@ -22,7 +22,7 @@ use ombx_record::{
     file::{self, Record, RunOutcome},
     link::BENCH,
 };
-use ombx_results::verdict::LinkSweep;
+use ombx_sweep::{schedule::Mode, sweep::rounds_of};
 use ombx_toolchain::{Failure, Result, cannot_run, named};
 
 use crate::job::peak_bytes;

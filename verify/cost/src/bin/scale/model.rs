@@ -1,6 +1,6 @@
 //! Extrapolation of measured constants to large machines.
 
-use ombx_results::verdict::MOST_ROWS;
+use ombx_links::verdict::MOST_ROWS;
 
 use crate::{job::Line, simulated::Swept};
 

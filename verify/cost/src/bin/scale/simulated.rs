@@ -23,19 +23,17 @@ use ombx_core::{
     },
 };
 use ombx_cost::link::BYTES;
-use ombx_links::{
-    schedule::Mode,
-    sweep::{self, Task},
-};
+use ombx_links::verdict::{Criteria, LinkSweep};
 use ombx_record::file::{self, Record, Round, Rounds, RunOutcome};
 use ombx_record::{
     error::Error,
     result::{Measurement, Metric, Run, Tally},
     unit::Bytes,
 };
-use ombx_results::{
-    render::{Links, Renderer},
-    verdict::{Criteria, LinkSweep},
+use ombx_show::{Links, Renderer};
+use ombx_sweep::{
+    schedule::Mode,
+    sweep::{self, Task},
 };
 use ombx_toolchain::{Failure, Result, cannot_run, this_program};
 

@@ -2,12 +2,12 @@
 
 use std::{fs, path::Path};
 
+use ombx_estimate::launches::Cases;
 use ombx_record::file;
 use ombx_record::{
     result::Phases,
     stats::{Summary, median, order_bounds},
 };
-use ombx_results::estimate::Cases;
 use ombx_toolchain::{Failure, Flavour, Result};
 
 use crate::start::{Program, timed_or};
@@ -177,7 +177,7 @@ fn read(path: &Path) -> Result<Taken> {
 
 fn of_cases(cases: &Cases) -> Taken {
     let mut taken = Taken::default();
-    for row in cases.groups().iter().flat_map(ombx_results::estimate::Group::estimates) {
+    for row in cases.groups().iter().flat_map(ombx_estimate::launches::Group::estimates) {
         let Some(phases) = row.phases else { continue };
         let precision = row.summary.as_ref().and_then(Summary::precision);
         taken.cases += 1;

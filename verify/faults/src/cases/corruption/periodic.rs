@@ -5,8 +5,8 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
+use ombx_estimate::publishable::found_from;
 use ombx_record::result::{Check, Outcome};
-use ombx_results::publishable::found_from;
 
 use super::{
     defect,

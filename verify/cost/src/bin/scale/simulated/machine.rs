@@ -3,9 +3,9 @@
 use std::{fmt, str::FromStr};
 
 use ombx_cost::link::normal_of;
-use ombx_links::sweep::{Task, rounds_of};
 use ombx_record::unit::Rank;
 use ombx_record::verdict::Component;
+use ombx_sweep::sweep::{Task, rounds_of};
 
 /// Size of a machine and of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,10 +8,7 @@ use std::{
 
 use ombx_core::team::{BYTES_OF_TURN, Fabric, Team};
 use ombx_cost::link::BYTES;
-use ombx_links::{
-    schedule::Schedule,
-    sweep::{Task, renumbered, rounds_of},
-};
+use ombx_links::verdict::{Retest, TIMES_AGAIN};
 use ombx_record::{
     codec,
     error::{Error, Result},
@@ -23,7 +20,10 @@ use ombx_record::{
     file,
     link::{ALONE, ATTEMPT, REFERENCE, RETEST, ROUND},
 };
-use ombx_results::verdict::{Retest, TIMES_AGAIN};
+use ombx_sweep::{
+    schedule::Schedule,
+    sweep::{Task, renumbered, rounds_of},
+};
 
 use super::machine::Machine;
 

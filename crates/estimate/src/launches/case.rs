@@ -1,0 +1,588 @@
+//! One row from the rows of all launches of a case.
+
+use std::collections::BTreeMap;
+
+use ombx_record::result::{SHARES, Share};
+use ombx_record::{
+    order::{grouped, sort, sort_by_number, sort_by_value},
+    result::{
+        AcrossRanks, Check, Figure, Figures, Growth, Level, Mark, MarkCode, Measurement, Outcome,
+        OverLaunches, Phases, SingleTimes, StateFigure, interval_names,
+    },
+    stats::{Summary, median, order_bounds},
+    unit::counted,
+};
+
+use crate::{
+    launches::LEAST_LONG_LAUNCHES,
+    percentiles,
+    state::{self, States},
+};
+
+/// Codes of marks about the interval within a launch, which the interval over launches replaces.
+const WITHIN_A_LAUNCH: [MarkCode; 3] =
+    [MarkCode::NotConverged, MarkCode::NoInterval, MarkCode::Autocorrelated];
+
+/// Returns the row over launches of a case in one state of the machine; `None` without rows.
+pub fn estimate(rows: &[Measurement]) -> Option<Measurement> {
+    let launches: Vec<usize> = (0..rows.len()).collect();
+    estimate_in(rows, &launches, None, None)
+}
+
+/// Returns the row over all launches of a case; `None` without rows. The row of a single launch is returned as it is.
+///
+/// `rows` are in the order of launches, at most one per launch, and `launches` has the number of each one's launch in `states`; without
+/// `states` all are in one. A failure in any launch is a failure of the row. The summary is that of the most frequent state; `elapsed_s` is the time of all launches.
+pub(super) fn estimate_in(
+    rows: &[Measurement],
+    launches: &[usize],
+    states: Option<&States>,
+    elapsed_s: Option<f64>,
+) -> Option<Measurement> {
+    let (first, rest) = rows.split_first()?;
+    if rest.is_empty() {
+        return Some(first.clone());
+    }
+    let failed = rows.iter().find(|row| matches!(row.outcome, Outcome::Failed(_)));
+    let is_measured = |row: &&Measurement| row.outcome == Outcome::Ok && row.summary.is_some();
+    let measured: Vec<&Measurement> = rows.iter().filter(is_measured).collect();
+    let numbers: Vec<usize> =
+        rows.iter().zip(launches).filter(|(row, _)| is_measured(row)).map(|(_, launch)| *launch).collect();
+    // Identity, and the reason of a failure or of a skipped row, come from one of the launches.
+    let typical = failed.or(measured.last().copied()).unwrap_or(first);
+    let mut row = Measurement {
+        samples: Vec::new(),
+        tail: Vec::new(),
+        summary: None,
+        launches: Some(OverLaunches { batch: 1, ..OverLaunches::default() }),
+        ..typical.clone()
+    };
+    row.check = check(rows, &typical.check);
+    row.checked = rows.iter().map(|row| row.checked).fold(0, u64::saturating_add);
+    row.phases = rows.iter().filter_map(|row| row.phases).reduce(Phases::plus);
+    row.figures = figures(rows);
+    row.grown = Growth::summed(rows.iter().flat_map(|row| row.grown.iter().cloned()));
+    let found = over_launches(&measured, &numbers, states).filter(|_| failed.is_none());
+    row.trust = match &found {
+        Some((summary, over, _)) => {
+            let in_state = over.states.first().map_or(&[][..], |state| &state.launches);
+            marks(in_state.iter().map(|at| measured[*at]), summary.precision())
+        }
+        None => marks(rows.iter(), None),
+    };
+    if let Some((summary, over, drift)) = found {
+        row.trust.extend(drift);
+        row.trust.extend(several_states(typical, &over.states));
+        row.launches = Some(OverLaunches { elapsed_s, ..over });
+        row.summary = Some(summary);
+    }
+    Some(row)
+}
+
+/// Returns the mark of a row whose launches were in several states.
+fn several_states(row: &Measurement, states: &[StateFigure]) -> Option<Mark> {
+    let [first, others @ ..] = states else { return None };
+    let others: Vec<String> = others.iter().map(|state| state_in_words(row, state)).collect();
+    (!others.is_empty()).then(|| {
+        let advice = format!(
+            "the machine changed its state between launches: {}, but {}; {}",
+            state_in_words(row, first),
+            others.join("; "),
+            MarkCode::LaunchStates.advice()
+        );
+        Mark::with_advice(MarkCode::LaunchStates, format!("{} states", states.len()), advice)
+    })
+}
+
+/// Returns the figure of a row in a state, with the number of launches.
+fn state_in_words(row: &Measurement, state: &StateFigure) -> String {
+    let value = row.in_unit(state.median_ns).map_or("n/a".into(), crate::number::figure);
+    let apart = state.core_to_core_ns.map_or(String::new(), |ns| format!(", cores {ns:.0} ns apart"));
+    let launches = counted(state.launches.len(), "launch");
+    format!("{value} {} in {launches}{apart}", row.metric.unit())
+}
+
+/// Returns the worst check of the launches.
+fn check(rows: &[Measurement], typical: &Check) -> Check {
+    let worst = rows.iter().map(|row| &row.check).find(|check| matches!(check, Check::Failed(_)));
+    worst.unwrap_or(typical).clone()
+}
+
+/// Returns the summary of the most frequent state, what it comes from, and a mark if its launches drift.
+fn over_launches(
+    all: &[&Measurement],
+    launches: &[usize],
+    states: Option<&States>,
+) -> Option<(Summary, OverLaunches, Option<Mark>)> {
+    let medians: Vec<f64> = all.iter().filter_map(|row| Some(row.summary.as_ref()?.median)).collect();
+    let divided = match states {
+        Some(states) => state::divide(&medians, launches, states),
+        None => vec![state::Launches { at: (0..medians.len()).collect(), core_to_core_ns: None }],
+    };
+    let figures: Vec<StateFigure> =
+        divided.iter().filter_map(|launches| state_figure(launches, &medians)).collect();
+    let rows: Vec<&Measurement> = divided.first()?.at.iter().map(|at| all[*at]).collect();
+    let summaries: Vec<&Summary> = rows.iter().filter_map(|row| row.summary.as_ref()).collect();
+    let all = |pick: fn(&Summary) -> f64| summaries.iter().map(|s| pick(s)).collect::<Vec<f64>>();
+    let found = interval(&all(|s| s.median));
+    let singles: Vec<&SingleTimes> = rows
+        .iter()
+        .filter_map(|row| row.launches.as_ref().map(|over| &over.singles))
+        .filter(|singles| !singles.counts.is_empty())
+        .collect();
+    let percentile = |quantile: f64| percentiles::over_launches(&singles, quantile);
+    let summary = Summary {
+        n: summaries.iter().map(|s| s.n).sum(),
+        median: median(&all(|s| s.median))?,
+        ci95: found.map(|found| [found.low, found.high]),
+        min: all(|s| s.min).into_iter().reduce(f64::min)?,
+        mean: median(&all(|s| s.mean))?,
+        max: all(|s| s.max).into_iter().reduce(f64::max)?,
+        mad: median(&all(|s| s.mad))?,
+        tail_n: summaries.iter().map(|s| s.tail_n).sum(),
+        p95: percentile(0.95),
+        p99: percentile(0.99),
+        p999: percentile(0.999),
+        chosen: summaries[0].chosen.iter().map(|(p, _)| (*p, percentile(p / 100.0))).collect(),
+        lag1: median(&all(|s| s.lag1))?,
+        bimodal: summaries.iter().filter(|s| s.bimodal).count() * 2 > summaries.len(),
+    };
+    let across: Vec<AcrossRanks> = rows.iter().filter_map(|row| row.across_ranks()).collect();
+    let of_ranks = |pick: fn(&AcrossRanks) -> f64| median(&across.iter().map(pick).collect::<Vec<_>>());
+    let across = of_ranks(|a| a.mean).zip(of_ranks(|a| a.min)).zip(of_ranks(|a| a.max));
+    let over = OverLaunches {
+        states: figures,
+        batch: rows.iter().find_map(|row| row.batch()).unwrap_or(1),
+        across: across.map(|((mean, min), max)| AcrossRanks { mean, min, max }),
+        medians_ns: medians,
+        elapsed_s: None,
+        between: None,
+        singles: SingleTimes::default(),
+    };
+    let drift = found.filter(|found| found.drift).map(|_| {
+        let cause = "later launches differ from earlier ones, so that the interval is too narrow";
+        Mark::new(MarkCode::LaunchesDrift, "launches drift", cause)
+    });
+    Some((summary, over, drift))
+}
+
+/// Returns the figure of launches in one state; `None` without launches.
+fn state_figure(one: &state::Launches, medians: &[f64]) -> Option<StateFigure> {
+    let values: Vec<f64> = one.at.iter().map(|at| medians[*at]).collect();
+    let found = interval(&values);
+    Some(StateFigure {
+        launches: one.at.clone(),
+        median_ns: median(&values)?,
+        ends_ns: found.map(|found| [found.low, found.high]),
+        coverage: found.map_or(0.0, |found| found.coverage),
+        core_to_core_ns: one.core_to_core_ns,
+    })
+}
+
+/// Returns the median of each figure over the launches that resolved it, or the reason of a launch that did not.
+///
+/// A figure that has an interval in a launch has one over the launches instead, by the same rule as the headline.
+fn figures(rows: &[Measurement]) -> Figures {
+    let mut all: BTreeMap<&String, Vec<&Figure>> = BTreeMap::new();
+    rows.iter()
+        .flat_map(|row| &row.figures)
+        .for_each(|(name, figure)| all.entry(name).or_default().push(figure));
+    let values =
+        |figures: &[&Figure]| figures.iter().filter_map(|figure| figure.value()).collect::<Vec<f64>>();
+    let mut combined: Figures = BTreeMap::new();
+    for (name, figures) in &all {
+        let values = values(figures);
+        let unresolved = figures.iter().find(|figure| matches!(figure, Figure::Unresolved(_)));
+        let resolved = median(&values).filter(|_| values.len() * 2 > figures.len()).map(Figure::Value);
+        combined.extend(
+            resolved.or(unresolved.map(|why| (*why).clone())).map(|figure| ((*name).clone(), figure)),
+        );
+    }
+    for (name, figures) in &all {
+        let Some(ends) = interval_names(name).filter(|ends| ends.iter().all(|end| all.contains_key(end)))
+        else {
+            continue;
+        };
+        combined.retain(|name, _| !ends.contains(name));
+        let is_resolved = combined.get(*name).is_some_and(|figure| figure.value().is_some());
+        if let Some(found) = interval(&values(figures)).filter(|_| is_resolved) {
+            combined.extend(ends.into_iter().zip([found.low, found.high].map(Figure::Value)));
+        }
+    }
+    for share in SHARES {
+        let sum = |name: &str| {
+            let counts = values(all.get(&name.to_owned())?);
+            (counts.len() == rows.len()).then(|| counts.iter().sum::<f64>())
+        };
+        if let (Some(part), Some(whole)) = (sum(share.part), sum(share.all)) {
+            pool(&mut combined, share, part, whole);
+        }
+    }
+    combined
+}
+
+/// Replaces a share of datagrams by that of all launches together. The interval covers both the one over launches and Wilson's
+/// interval of the sums: if no launch has lost a datagram, the next one may lose some.
+fn pool(combined: &mut Figures, share: Share, part: f64, all: f64) {
+    let value = |figures: &Figures, name: &str| figures.get(name)?.value();
+    let [low, high] = ["low", "high"].map(|end| format!("{}_{end}_percent", share.name));
+    let mut pooled = share.figures(part as u64, all as u64);
+    for (name, wider) in [(low, f64::min as fn(f64, f64) -> f64), (high, f64::max)] {
+        if let (Some(over_launches), Some(of_sums)) = (value(combined, &name), value(&pooled, &name)) {
+            pooled.insert(name, Figure::Value(wider(over_launches, of_sums)));
+        }
+    }
+    combined.extend(pooled);
+    combined.extend(
+        [(share.part, part), (share.all, all)].map(|(name, sum)| (name.to_owned(), Figure::Value(sum))),
+    );
+}
+
+/// Effect on a median that is none: with one decimal of a percentage it is 0.0 %.
+const NO_EFFECT: f64 = 0.0005;
+
+/// Returns the marks that more than half of the launches have, at the level that more than half reach. A minority moves neither the
+/// median nor much of the interval. The level of a known effect follows from half the interval that is printed, as a fraction.
+fn marks<'r>(rows: impl ExactSizeIterator<Item = &'r Measurement>, printed: Option<f64>) -> Vec<Mark> {
+    let count = rows.len();
+    let by_code = grouped(rows.flat_map(worst_by_code)).into_iter();
+    by_code.filter_map(|(_, marks)| mark_of_most(marks, count, printed)).collect()
+}
+
+/// Returns the worst mark of each code of a launch.
+fn worst_by_code(row: &Measurement) -> BTreeMap<&MarkCode, &Mark> {
+    let mut worst: BTreeMap<&MarkCode, &Mark> = BTreeMap::new();
+    for mark in row.trust.iter().filter(|mark| !is_within_a_launch(mark)) {
+        let kept = worst.entry(&mark.code).or_insert(mark);
+        *kept = if mark.level > kept.level { mark } else { kept };
+    }
+    worst
+}
+
+/// Returns the mark with the level that more than half of `count` launches reach; `None` if fewer have it.
+fn mark_of_most(mut marks: Vec<&Mark>, count: usize, printed: Option<f64>) -> Option<Mark> {
+    let effect = |mark: &Mark| mark.effect.unwrap_or(f64::INFINITY);
+    let is_bound = marks.iter().all(|mark| mark.effect.is_some());
+    if is_bound {
+        sort_by_value(&mut marks, |mark| -effect(mark));
+    } else {
+        sort_by_number(&mut marks, |mark| -(mark.level as i64));
+    }
+    let mark = (*marks.get(count / 2)?).clone();
+    Some(match printed.filter(|_| is_bound) {
+        Some(half) => Mark { level: Level::of_effect(effect(&mark), half.max(NO_EFFECT)), ..mark },
+        None => mark,
+    })
+}
+
+/// Returns whether a mark is about the interval within a launch, which the interval over launches replaces.
+pub fn is_within_a_launch(mark: &Mark) -> bool {
+    WITHIN_A_LAUNCH.contains(&mark.code)
+}
+
+/// Standard errors of the autocorrelation above which launches are said to drift. Independent launches seldom exceed it; the
+/// widening of the interval starts at 1.
+const SURELY_DEPENDENT: f64 = 2.0;
+
+/// Interval of the median within a run, from launches in one state of the machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// Low end, in the unit of the launches' values.
+    pub low: f64,
+    /// High end, in the same unit.
+    pub high: f64,
+    /// Probability that order statistics at its ranks contain the median of all launches, if they are independent.
+    pub coverage: f64,
+    /// Whether the launches depend on each other by more than chance, and so much that even their range is too narrow for 95 %.
+    pub drift: bool,
+}
+
+/// Returns the interval of the median, from values in the order of launches; `None` for fewer than 2.
+///
+/// The ends are order statistics, with ranks moved outward by sqrt((1 + q) / (1 - q)), where q is the lag-1 autocorrelation of the
+/// launches' ranks plus 1 / n, if q exceeds 1 / sqrt(n). Nothing else widens them: the scatter within a run cannot tell how much runs
+/// differ. With fewer than 6 launches the interval is their range, and with 6 to 8 the order statistics of 95 % are.
+pub fn interval(values: &[f64]) -> Option<Interval> {
+    let n = values.len();
+    if n < 2 {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sort(&mut sorted);
+    let (least, most) = (sorted[0], sorted[n - 1]);
+    let Some((lower, _)) = order_bounds(n, 0.5).filter(|_| n >= LEAST_LONG_LAUNCHES as usize) else {
+        return Some(Interval { low: least, high: most, coverage: coverage(n, 1), drift: false });
+    };
+    let center = (n + 1) as f64 / 2.0;
+    let q = correlation(values, &sorted) + 1.0 / n as f64;
+    let exceeds = |errors: f64| q > errors / (n as f64).sqrt();
+    let widening = if exceeds(1.0) { ((1.0 + q) / (1.0 - q).max(f64::EPSILON)).sqrt() } else { 1.0 };
+    // The tolerance keeps a rank that rounding moves by a last digit.
+    let moved = (center - (center - lower as f64) * widening + 1e-9).floor();
+    let rank = moved.max(1.0) as usize;
+    let (low, high) = (sorted[rank - 1], sorted[n - rank]);
+    Some(Interval {
+        low,
+        high,
+        coverage: coverage(n, if moved < 1.0 { 1 } else { lower }),
+        drift: moved < 1.0 && exceeds(SURELY_DEPENDENT),
+    })
+}
+
+/// Returns the probability that order statistics `lower` and `n + 1 - lower` enclose the median of independent launches.
+fn coverage(n: usize, lower: usize) -> f64 {
+    let mut term = 0.5f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
+    let mut outside = 0.0;
+    for k in 0..lower {
+        outside += term;
+        term *= (n - k) as f64 / (k + 1) as f64;
+    }
+    1.0 - 2.0 * outside
+}
+
+/// Returns the lag-1 autocorrelation of the ranks of the values, which are also given sorted. Equal values share the mean of their ranks.
+fn correlation(values: &[f64], sorted: &[f64]) -> f64 {
+    let rank = |x: f64| {
+        let below = sorted.partition_point(|other| *other < x);
+        let not_above = sorted.partition_point(|other| *other <= x);
+        (below + not_above - 1) as f64 / 2.0
+    };
+    let mean = (values.len() - 1) as f64 / 2.0;
+    let deviations: Vec<f64> = values.iter().map(|x| rank(*x) - mean).collect();
+    let variance: f64 = deviations.iter().map(|d| d * d).sum();
+    let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    if variance > 0.0 { products / variance } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use ombx_record::result::{Metric, Samples, Work};
+
+    use crate::launches::case::*;
+    use crate::state::Distances;
+
+    fn launch(ns: u64) -> Measurement {
+        let samples = vec![Samples { batch: 2, elapsed_ns: vec![2 * ns; 40], ..Samples::default() }];
+        Measurement {
+            bytes: Some(8),
+            work: Some(Work { bytes: 8, ops: 1, legs: 1 }),
+            summary: Summary::of_batches(&Measurement::combine(&samples, 1)),
+            samples,
+            ..Measurement::new("p2p.latency", "p2p.latency/bytes=8", Metric::Latency, 2)
+        }
+    }
+
+    #[test]
+    fn the_headline_is_the_median_of_the_launches() {
+        let times = [300, 310, 290, 305, 500, 295, 302];
+        let row = estimate(&times.map(launch)).unwrap();
+        let headline = row.headline().unwrap();
+        // Seven launches: the range.
+        assert_eq!(headline.ci95, Some([0.29, 0.5]));
+        assert_eq!(headline.value, 0.302);
+        assert_eq!((row.launch_range(), row.batch()), (Some([0.29, 0.5]), Some(2)));
+        let over = row.launches.unwrap();
+        assert_eq!(over.medians_ns, times.map(|ns| ns as f64));
+        assert!((over.coverage() - 0.984).abs() < 0.001 && over.states.len() == 1);
+        assert!(row.samples.is_empty() && row.trust.is_empty());
+        assert_eq!(row.summary.unwrap().n, 280);
+    }
+
+    #[test]
+    fn each_state_of_the_machine_has_a_figure_and_none_is_pooled() {
+        let rows = [304, 301, 308, 900, 300, 307, 905, 302, 306, 303, 305].map(launch);
+        let distance = |ns: u64| Some(if ns > 800 { 252.0 } else { 51.0 });
+        let distances = rows.each_ref().map(|row| {
+            let ns = distance(row.summary.as_ref().unwrap().median as u64);
+            Distances { before_ns: ns, after_ns: ns }
+        });
+        let numbers: Vec<usize> = (0..rows.len()).collect();
+        let row = estimate_in(&rows, &numbers, Some(&States::new(&distances)), Some(2.9)).unwrap();
+        let over = row.launches.as_ref().unwrap();
+        assert_eq!((row.launch_count(), row.launches_in_state(), over.elapsed_s), (11, 9, Some(2.9)));
+        assert_eq!((row.headline().unwrap().value, row.launch_range()), (0.304, Some([0.3, 0.308])));
+        assert_eq!((over.states[1].median_ns, over.states[1].core_to_core_ns), (902.5, Some(252.0)));
+        let mark = &row.trust[0];
+        assert_eq!((&mark.code, mark.short.as_str()), (&MarkCode::LaunchStates, "2 states"));
+        assert!(mark.advice.contains(
+            "0.3040 us in 9 launches, cores 51 ns apart, but 0.9025 us in 2 launches, cores 252 ns apart"
+        ));
+    }
+
+    #[test]
+    fn one_launch_is_its_own_row() {
+        assert_eq!(estimate(&[launch(300)]), Some(launch(300)));
+        assert_eq!(estimate(&[]), None);
+    }
+
+    #[test]
+    fn a_failure_in_one_launch_is_a_failure() {
+        let mut rows = [300, 310, 320].map(launch);
+        rows[1].outcome = Outcome::Failed("data arrived wrong".into());
+        let row = estimate(&rows).unwrap();
+        assert_eq!((&row.outcome, &row.summary), (&rows[1].outcome, &None));
+    }
+
+    #[test]
+    fn a_mark_of_few_launches_is_none_of_the_row() {
+        let mut rows = [300, 310, 320, 330, 340].map(launch);
+        rows[0].trust.push(Mark::new(MarkCode::Waited, "waited 3%", "").at(Level::Caution));
+        rows.iter_mut()
+            .for_each(|row| row.trust.push(Mark::new(MarkCode::Oversubscribed, "oversubscribed", "")));
+        let codes: Vec<MarkCode> = estimate(&rows).unwrap().trust.into_iter().map(|mark| mark.code).collect();
+        assert_eq!(codes, [MarkCode::Oversubscribed]);
+    }
+
+    #[test]
+    fn a_mark_has_the_level_that_most_launches_reach() {
+        let levels = |marks: [Mark; 3]| {
+            let mut rows = [300, 310, 320].map(launch);
+            rows.iter_mut().zip(marks).for_each(|(row, mark)| row.trust.push(mark));
+            estimate(&rows).unwrap().trust[0].level
+        };
+        let of = |level| Mark::new(MarkCode::Preempted, "preempted", "").at(level);
+        use Level::{Caution, Invalid, Note};
+        assert_eq!(levels([of(Note), of(Invalid), of(Invalid)]), Invalid);
+        assert_eq!(levels([of(Invalid), of(Note), of(Note)]), Note);
+        assert_eq!(levels([of(Invalid), of(Caution), of(Note)]), Caution);
+    }
+
+    #[test]
+    fn the_level_of_an_effect_follows_from_the_interval_that_is_printed() {
+        // Half the interval of nine launches is 1 % of the median.
+        let of = |effect: f64| {
+            let mut rows = [300, 297, 303, 299, 301, 296, 304, 298, 302].map(launch);
+            let mark = Mark {
+                effect: Some(effect),
+                ..Mark::new(MarkCode::Waited, "waited 3%", "").at(Level::Caution)
+            };
+            rows.iter_mut().for_each(|row| row.trust.push(mark.clone()));
+            estimate(&rows).unwrap().trust[0].level
+        };
+        assert_eq!(
+            [0.0, 0.009, 0.011, 0.06].map(of),
+            [Level::Note, Level::Note, Level::Caution, Level::Invalid]
+        );
+    }
+
+    #[test]
+    fn a_figure_is_the_median_of_the_launches_that_resolve_it() {
+        let mut rows = [300, 310, 320].map(launch);
+        for (row, value) in rows.iter_mut().zip([1.0, 9.0, 2.0]) {
+            row.figures.insert("overlap_percent".into(), Figure::Value(value));
+        }
+        rows[2].figures.insert("one_way_us".into(), Figure::Unresolved("too short".into()));
+        let figures = estimate(&rows).unwrap().figures;
+        assert_eq!(figures["overlap_percent"], Figure::Value(2.0));
+        assert_eq!(figures["one_way_us"], Figure::Unresolved("too short".into()));
+    }
+
+    #[test]
+    fn a_share_of_datagrams_is_that_of_all_launches() {
+        let mut rows = [300; 7].map(launch);
+        let lose = |rows: &mut [Measurement], lost: [u64; 7]| {
+            for (row, lost) in rows.iter_mut().zip(lost) {
+                row.figures = SHARES[0].figures(lost, 100);
+                row.figures.insert("lost_datagrams".into(), Figure::Value(lost as f64));
+                row.figures.insert("sent_datagrams".into(), Figure::Value(100.0));
+            }
+            let figures = estimate(rows).unwrap().figures;
+            let value = |name: &str| match &figures[name] {
+                Figure::Value(value) => *value,
+                Figure::Unresolved(why) => panic!("{why}"),
+            };
+            ["lost_percent", "lost_low_percent", "lost_high_percent", "sent_datagrams"].map(value)
+        };
+        let [share, low, high, sent] = lose(&mut rows, [0; 7]);
+        // Wilson's interval of 0 of 700.
+        assert!(share == 0.0 && low == 0.0 && (high - 0.5458).abs() < 1e-3 && sent == 700.0, "{high}");
+        // One launch loses many: the sum is 10 of 700, and the interval reaches to what that launch has lost.
+        let [share, _, high, _] = lose(&mut rows, [0, 0, 10, 0, 0, 0, 0]);
+        assert!((share - 100.0 * 10.0 / 700.0).abs() < 1e-9 && high >= 10.0, "{share} {high}");
+    }
+
+    #[test]
+    fn the_interval_of_a_figure_is_that_over_the_launches() {
+        let mut rows = [300; 7].map(launch);
+        for (row, value) in rows.iter_mut().zip([20.0, 45.0, 33.0, 30.0, 28.0, 36.0, 31.0]) {
+            for (name, value) in
+                [("percent", value), ("low_percent", value - 1.0), ("high_percent", value + 1.0)]
+            {
+                row.figures.insert(format!("overlap_{name}"), Figure::Value(value));
+            }
+        }
+        let ends = |figures: &Figures| {
+            ["overlap_low_percent", "overlap_high_percent"].map(|name| figures.get(name).cloned())
+        };
+        let figures = estimate(&rows).unwrap().figures;
+        assert_eq!(figures["overlap_percent"], Figure::Value(31.0));
+        assert_eq!(ends(&figures), [20.0, 45.0].map(|end| Some(Figure::Value(end))));
+        for row in &mut rows[..5] {
+            row.figures = Figures::from([("overlap_percent".into(), Figure::Unresolved("noise".into()))]);
+        }
+        let figures = estimate(&rows).unwrap().figures;
+        assert_eq!(
+            (&figures["overlap_percent"], ends(&figures)),
+            (&Figure::Unresolved("noise".into()), [None, None])
+        );
+    }
+
+    /// 101 to 100 + n in an order that shows no dependence.
+    fn alternating(n: usize) -> Vec<f64> {
+        (0..n).map(|i| if i % 2 == 0 { i / 2 } else { n - 1 - i / 2 } as f64 + 101.0).collect()
+    }
+
+    #[test]
+    fn ranks_and_coverage_are_those_of_the_method() {
+        let table = [
+            (2, 1, 50.0),
+            (3, 1, 75.0),
+            (4, 1, 87.5),
+            (5, 1, 93.8),
+            (6, 1, 96.9),
+            (8, 1, 99.2),
+            (9, 2, 96.1),
+            (10, 2, 97.9),
+            (12, 3, 96.1),
+            (15, 4, 96.5),
+            (20, 6, 95.9),
+            (25, 8, 95.7),
+            (30, 10, 95.7),
+        ];
+        for (n, lower, percent) in table {
+            let found = interval(&alternating(n)).unwrap();
+            let (low, high) = (100.0 + f64::from(lower), 101.0 + n as f64 - f64::from(lower));
+            assert_eq!((found.low, found.high), (low, high), "{n}");
+            assert!((found.coverage * 100.0 - percent).abs() < 0.1, "{n}: {}", found.coverage);
+            assert!(!found.drift, "{n}");
+        }
+        assert_eq!(interval(&[1.0]), None);
+    }
+
+    #[test]
+    fn dependence_widens_and_a_trend_is_a_drift() {
+        // Ranks with a lag-1 autocorrelation of 0.3.
+        let blocks = [12, 7, 13, 14, 2, 1, 3, 9, 6, 5, 8, 11, 15, 10, 4].map(|rank| f64::from(100 + rank));
+        let (plain, widened) = (interval(&alternating(15)).unwrap(), interval(&blocks).unwrap());
+        assert!(widened.low < plain.low && widened.high > plain.high && !widened.drift, "{widened:?}");
+        let trend: Vec<f64> = (0..15).map(f64::from).collect();
+        let found = interval(&trend).unwrap();
+        assert!(found.drift && (found.low, found.high) == (0.0, 14.0), "{found:?}");
+    }
+
+    #[test]
+    fn an_interval_lies_within_the_range_of_its_launches() {
+        let outlier = [27.2, 27.0, 27.4, 307.0, 27.1, 27.3, 27.6, 27.5, 27.7];
+        let found = interval(&outlier).unwrap();
+        assert_eq!((found.low, found.high), (27.1, 27.7));
+        let times = [110.0, 300.0, 550.0, 120.0, 540.0, 310.0, 290.0];
+        let (time, rate) = (interval(&times).unwrap(), interval(&times.map(|x| 1.0 / x)).unwrap());
+        assert_eq!([time.low, time.high], [1.0 / rate.high, 1.0 / rate.low]);
+    }
+
+    #[test]
+    fn equal_launches_have_an_interval_of_width_zero() {
+        let found = interval(&[7.0; 9]).unwrap();
+        assert_eq!((found.low, found.high, found.drift), (7.0, 7.0, false));
+    }
+}

@@ -1,0 +1,488 @@
+//! What may explain that a host is slow: its devices differ from those of most hosts, do less than they can, or count errors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ombx_host::device_counters::is_error;
+use ombx_host::machine::{INTERRUPTS, LOCAL_CPUS, device_of};
+use ombx_record::{
+    fact::{Fact, Facts, HostFacts},
+    result::Growth,
+};
+
+/// Facts about a host itself that are compared with those of other hosts.
+const OF_HOST: [&str; 6] = ["cpu", "microcode", "governor", "turbo", "smt", "kernel"];
+/// Properties of devices that are not compared: slots differ, and a limit of the frequency is there only where it limits.
+const NOT_COMPARED: [&str; 4] = [LOCAL_CPUS, INTERRUPTS, "NUMA node", "frequency limit"];
+/// What facts about all CPUs name as their device.
+const CPU: &str = "cpu";
+/// Hosts that are needed for a majority.
+const LEAST_HOSTS: usize = 3;
+/// Probability that a counter that also grows in healthy operation stands out on any of equal hosts. The tests of all hosts and counters
+/// share it.
+const LEVEL: f64 = 0.01;
+/// Maximum number of causes in a sentence.
+const NAMED: usize = 4;
+
+/// What may explain that a host is slow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// Host.
+    pub host: String,
+    /// Clause, such as `eth0 speed 1 Gbit/s, others 10 Gbit/s`.
+    pub text: String,
+}
+
+impl Cause {
+    fn new(host: &str, text: String) -> Cause {
+        Cause { host: host.to_owned(), text }
+    }
+}
+
+impl std::fmt::Display for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.host, self.text)
+    }
+}
+
+/// Returns what distinguishes hosts from others, what limits their devices, and the errors that their devices counted.
+pub fn of_hosts(hosts: &[HostFacts], grown: &[Growth]) -> Vec<Cause> {
+    let differing = differing(hosts);
+    let mut all: Vec<Cause> = differing.iter().map(|(_, cause)| cause.clone()).collect();
+    let limits = limits(hosts).into_iter();
+    let is_new = |(name, limit): &(&str, Cause)| {
+        !differing.iter().any(|(known, cause)| known == name && cause.host == limit.host)
+    };
+    all.extend(limits.filter(is_new).map(|(_, cause)| cause));
+    let count = hosts.iter().map(|group| group.hosts.len()).sum();
+    let errors = grown.iter().filter(|one| is_error(one));
+    all.extend(errors.map(|one| Cause::new(&one.host, beside_others(one, grown, count))));
+    all
+}
+
+/// Returns a counter of a host with the most of the others: `Tcp InErrs +12, others 0`.
+fn beside_others(one: &Growth, all: &[Growth], hosts: usize) -> String {
+    let same = |other: &&Growth| {
+        other.host != one.host && (&other.device, &other.counter) == (&one.device, &one.counter)
+    };
+    match all.iter().filter(same).map(|other| other.by).max() {
+        _ if hosts < 2 => one.to_string(),
+        None => format!("{one}, others 0"),
+        Some(most) => format!("{one}, others at most {most}"),
+    }
+}
+
+/// Growth of the counters of all hosts over the rows of a sweep.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Totals(BTreeMap<[String; 3], Total>);
+
+/// Growth of a counter over several rows.
+#[derive(Debug, Clone, PartialEq)]
+struct Total {
+    sum: Growth,
+    /// Sum of the squares over rows.
+    squares: f64,
+    /// Largest growth in a row.
+    most: u64,
+}
+
+impl Totals {
+    /// Adds the growth of a counter in one row.
+    pub fn add(&mut self, one: &Growth) {
+        self.add_total(&Total { sum: one.clone(), squares: (one.by as f64).powi(2), most: one.by });
+    }
+
+    /// Adds the growth of other rows.
+    pub(crate) fn join(&mut self, others: &Totals) {
+        others.0.values().for_each(|total| self.add_total(total));
+    }
+
+    fn add_total(&mut self, other: &Total) {
+        let key = [&other.sum.device, &other.sum.counter, &other.sum.host].map(String::clone);
+        let empty = || Total { sum: Growth { by: 0, ..other.sum.clone() }, squares: 0.0, most: 0 };
+        let total = self.0.entry(key).or_insert_with(empty);
+        total.sum.by = total.sum.by.saturating_add(other.sum.by);
+        total.squares += other.squares;
+        total.most = total.most.max(other.most);
+    }
+
+    /// Returns the sums over the rows.
+    pub fn sums(&self) -> Vec<Growth> {
+        self.0.values().map(|total| total.sum.clone()).collect()
+    }
+
+    /// Returns the counters that also grow in healthy operation, but grew on one of several hosts by more than chance explains.
+    ///
+    /// If all hosts with a device are equal, the growth in a row is that of any of them with the same probability. A host stands out if its
+    /// sum exceeds what this explains with the probability of a false verdict, divided by the number of hosts and counters. Counters of a protocol
+    /// are those of all hosts, whose number is `hosts`.
+    pub fn under_load(&self, hosts: usize, facts: &[HostFacts]) -> Vec<Cause> {
+        let mut by_counter: BTreeMap<[&String; 2], Vec<&Total>> = BTreeMap::new();
+        for ([device, counter, _], total) in self.0.iter().filter(|(_, total)| !is_error(&total.sum)) {
+            by_counter.entry([device, counter]).or_default().push(total);
+        }
+        let level = LEVEL / (hosts * by_counter.len()).max(1) as f64;
+        let mut found = Vec::new();
+        for ([device, _], totals) in &by_counter {
+            // A counter may be that of a port: `mlx5_0 port 1`.
+            let device = device_of(device).unwrap_or(device);
+            let with_device = facts.iter().filter(|group| device != CPU && has_device(&group.facts, device));
+            let with_device: usize = with_device.map(|group| group.hosts.len()).sum();
+            let hosts = if with_device > 0 { with_device.max(totals.len()) } else { hosts };
+            let sums: Vec<Growth> = totals.iter().map(|total| total.sum.clone()).collect();
+            for one in sums.iter().filter(|one| chance(one.by, totals, hosts) <= level) {
+                found.push(Cause::new(&one.host, beside_others(one, &sums, hosts)));
+            }
+        }
+        found
+    }
+}
+
+/// Returns an upper bound of the probability that a host has at least this sum, if each row's growth is that of any host with the same
+/// probability: Bernstein's inequality (Boucheron, Lugosi and Massart, Concentration Inequalities, 2013, section 2.8). It holds for rows of
+/// any size, where a normal approximation does not: TCP sends segments again in bursts.
+fn chance(own: u64, totals: &[&Total], hosts: usize) -> f64 {
+    let share = 1.0 / hosts.max(1) as f64;
+    let all = totals.iter().map(|total| total.sum.by as f64).sum::<f64>();
+    let excess = own as f64 - share * all;
+    if excess <= 0.0 {
+        return 1.0;
+    }
+    let variance = share * (1.0 - share) * totals.iter().map(|total| total.squares).sum::<f64>();
+    let most = (1.0 - share) * totals.iter().map(|total| total.most).max().unwrap_or(0) as f64;
+    (-0.5 * excess * excess / (variance + most * excess / 3.0)).exp()
+}
+
+/// Returns the causes in one clause; `None` without a cause.
+pub fn sentence(causes: &[Cause]) -> Option<String> {
+    let named = causes.iter().take(NAMED).map(Cause::to_string);
+    let more = causes.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("{more} more"));
+    (!causes.is_empty()).then(|| named.chain(more).collect::<Vec<_>>().join("; "))
+}
+
+/// Returns the facts in which a host differs from more than half of all hosts, with their names.
+fn differing(hosts: &[HostFacts]) -> Vec<(&str, Cause)> {
+    let usual = usual_facts(hosts);
+    let renamed: Vec<BTreeSet<&str>> =
+        hosts.iter().map(|group| renamed_devices(&group.facts, &usual)).collect();
+    let mut found = Vec::new();
+    for (name, usual) in usual {
+        for (group, renamed) in hosts.iter().zip(&renamed) {
+            let own = known(&group.facts, name);
+            let device = device_of(name);
+            if own == Some(usual) || device.is_some_and(|device| renamed.contains(device)) {
+                continue;
+            }
+            let text = match (own, device) {
+                (Some(value), _) => format!("{name} {value}, others {usual}"),
+                (None, Some(device)) if device != CPU && !has_device(&group.facts, device) => {
+                    format!("no {device} that is up, others have one")
+                }
+                (None, _) => format!("{name} not known, others {usual}"),
+            };
+            found.extend(group.hosts.iter().map(|host| (name, Cause::new(host, text.clone()))));
+        }
+    }
+    // A device that is missing lacks all its properties.
+    let mut seen = BTreeSet::new();
+    found.retain(|(_, cause): &(&str, Cause)| seen.insert((cause.host.clone(), cause.text.clone())));
+    found
+}
+
+/// Returns the compared facts that more than half of all hosts share, with their names; none if the hosts are too few.
+fn usual_facts(hosts: &[HostFacts]) -> BTreeMap<&str, &str> {
+    let all = hosts.iter().map(|group| group.hosts.len()).sum::<usize>();
+    let mut values: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for group in hosts {
+        for (name, fact) in &group.facts {
+            if let Some(value) = fact.known().filter(|_| is_compared(name)) {
+                *values.entry((name, value)).or_default() += group.hosts.len();
+            }
+        }
+    }
+    let usual = values.into_iter().filter(|(_, count)| all >= LEAST_HOSTS && 2 * count > all);
+    usual.map(|(fact, _)| fact).collect()
+}
+
+/// Returns the devices of most hosts that a host has under another name: one that most hosts lack, with the compared properties that the
+/// device has on most hosts. The driver must be among them: bonds and VLANs have too few properties to be recognised.
+///
+/// A host with another port of the same card does not have the device: the cable may be in the wrong port.
+fn renamed_devices<'h>(facts: &'h Facts, usual: &BTreeMap<&'h str, &'h str>) -> BTreeSet<&'h str> {
+    let own: BTreeSet<&str> = facts.keys().filter_map(|name| device_of(name)).collect();
+    let of_most: BTreeSet<&str> = usual.keys().copied().filter_map(device_of).collect();
+    let cards: BTreeSet<&str> = own.iter().copied().map(card).collect();
+    let mut others: Vec<&str> = own.difference(&of_most).copied().collect();
+    let mut found = BTreeSet::new();
+    for device in of_most.difference(&own).copied().filter(|device| !cards.contains(card(device))) {
+        let properties: Vec<(&str, &str)> = usual
+            .iter()
+            .filter_map(|(&name, &value)| Some((name.strip_prefix(device)?.strip_prefix(' ')?, value)))
+            .collect();
+        let has_driver = properties.iter().any(|(property, _)| *property == "driver");
+        let has_all = |other: &&str| {
+            let has = |(property, value): &(&str, &str)| {
+                known(facts, &format!("{other} {property}")) == Some(*value)
+            };
+            has_driver && properties.iter().all(has)
+        };
+        if let Some(at) = others.iter().position(has_all) {
+            others.remove(at);
+            found.insert(device);
+        }
+    }
+    found
+}
+
+/// Returns the part of a device's name that its card has: all before the number of the port, as `ens1f` of `ens1f0` and `ens1f0np0`.
+fn card(device: &str) -> &str {
+    let name = device.trim_end_matches(|c: char| c.is_ascii_digit());
+    let name = name.strip_suffix("np").unwrap_or(name);
+    name.trim_end_matches(|c: char| c.is_ascii_digit())
+}
+
+fn is_compared(name: &str) -> bool {
+    match device_of(name) {
+        Some(_) => !NOT_COMPARED.iter().any(|property| name.ends_with(property)),
+        None => OF_HOST.contains(&name),
+    }
+}
+
+fn known<'f>(facts: &'f Facts, name: &str) -> Option<&'f str> {
+    facts.get(name).and_then(Fact::known)
+}
+
+fn has_device(facts: &Facts, device: &str) -> bool {
+    facts.keys().any(|name| device_of(name) == Some(device))
+}
+
+/// Returns the devices that do less than they can, with the names of the facts that say so. What limits most hosts is one cause of these.
+fn limits(hosts: &[HostFacts]) -> Vec<(&str, Cause)> {
+    let mut by_limit: BTreeMap<(&str, &str), Vec<&String>> = BTreeMap::new();
+    for group in hosts {
+        for (name, fact) in &group.facts {
+            if let Some(value) = fact.known().filter(|value| is_limit(name, value)) {
+                by_limit.entry((name, value)).or_default().extend(&group.hosts);
+            }
+        }
+    }
+    let all = hosts.iter().map(|group| group.hosts.len()).sum::<usize>();
+    let mut found = Vec::new();
+    for ((name, value), limited) in by_limit {
+        let cause = |host: &str| (name, Cause::new(host, format!("{name} {value}")));
+        if all >= LEAST_HOSTS && 2 * limited.len() > all {
+            found.push(cause(&format!("{} of {all} hosts", limited.len())));
+        } else {
+            found.extend(limited.into_iter().map(|host| cause(host)));
+        }
+    }
+    found
+}
+
+/// Returns whether a fact says that a device does less than it can.
+fn is_limit(name: &str, value: &str) -> bool {
+    match device_of(name) {
+        // `8.0 GT/s x8 of 16.0 GT/s x16`
+        Some(_) => {
+            (value.contains(" of ") && !name.ends_with("driver"))
+                || (name.ends_with("duplex") && value == "half")
+        }
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::causes::*;
+
+    fn host(name: &str, facts: &[(&str, &str)]) -> (String, Facts) {
+        let facts = facts.iter().map(|(name, value)| ((*name).to_owned(), Fact::Known((*value).to_owned())));
+        (name.to_owned(), facts.collect())
+    }
+
+    fn texts(causes: &[Cause]) -> Vec<String> {
+        causes.iter().map(Cause::to_string).collect()
+    }
+
+    fn grown(host: &str, counter: &str, by: u64) -> Growth {
+        Growth { host: host.into(), device: "Tcp".into(), counter: counter.into(), by }
+    }
+
+    const USUAL: [(&str, &str); 4] = [
+        ("kernel", "Linux 6.1"),
+        ("mlx5_0 PCIe", "16.0 GT/s x16"),
+        ("mlx5_0 firmware", "20.35"),
+        ("mlx5_0 NUMA node", "0"),
+    ];
+
+    #[test]
+    fn hosts_that_differ_from_most_are_named() {
+        let n3 = [
+            ("mlx5_0 PCIe", "16.0 GT/s x8 of 16.0 GT/s x16"),
+            ("mlx5_0 firmware", "20.35"),
+            ("kernel", "Linux 6.1"),
+        ];
+        let n4 = [
+            ("mlx5_0 PCIe", "16.0 GT/s x16"),
+            ("mlx5_0 firmware", "20.31"),
+            ("kernel", "Linux 6.1"),
+            ("mlx5_0 NUMA node", "1"),
+        ];
+        let hosts =
+            [host("n1", &USUAL), host("n2", &USUAL), host("n3", &n3), host("n4", &n4), host("n5", &USUAL)];
+        let causes = of_hosts(&HostFacts::grouped(hosts), &[]);
+        let expected = [
+            "n3: mlx5_0 PCIe 16.0 GT/s x8 of 16.0 GT/s x16, others 16.0 GT/s x16",
+            "n4: mlx5_0 firmware 20.31, others 20.35",
+        ];
+        assert_eq!(texts(&causes), expected);
+        assert_eq!(sentence(&causes).unwrap(), expected.join("; "));
+        assert_eq!(sentence(&[]), None);
+    }
+
+    #[test]
+    fn a_missing_device_is_one_cause_and_two_hosts_have_no_majority() {
+        let facts = |hosts: [(String, Facts); 3]| texts(&of_hosts(&HostFacts::grouped(hosts), &[]));
+        let bare = host("n3", &[("kernel", "Linux 6.1")]);
+        let usual = || host("n1", &USUAL);
+        let limit = [("cpu frequency limit", "2.00 GHz of 3.50 GHz")];
+        let limited = |name| host(name, &limit);
+        assert_eq!(
+            facts([limited("n1"), limited("n2"), bare.clone()]),
+            ["2 of 3 hosts: cpu frequency limit 2.00 GHz of 3.50 GHz"]
+        );
+        assert_eq!(
+            facts([usual(), host("n2", &USUAL), bare.clone()]),
+            ["n3: no mlx5_0 that is up, others have one"]
+        );
+        assert!(of_hosts(&HostFacts::grouped([usual(), bare]), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_device_may_have_another_name_on_one_host() {
+        let interface = |name: &str, mtu: &str| {
+            [("driver", "mlx5_core"), ("speed", "100 Gbit/s"), ("MTU", mtu)]
+                .map(|(property, value)| (format!("{name} {property}"), Fact::Known(value.to_owned())))
+        };
+        let host = |name: &str, interfaces: &[[(String, Fact); 3]]| {
+            (name.to_owned(), interfaces.iter().flatten().cloned().collect::<Facts>())
+        };
+        let of_last = |interfaces: &[[(String, Fact); 3]]| {
+            let both = [interface("ens1f0", "9000"), interface("ens1f1", "9000")];
+            let hosts = [host("n1", &both), host("n2", &both), host("n3", &both), host("n4", interfaces)];
+            texts(&of_hosts(&HostFacts::grouped(hosts), &[]))
+        };
+        let missing = |name: &str| format!("n4: no {name} that is up, others have one");
+        assert!(of_last(&[interface("ens2f0", "9000"), interface("ens2f1", "9000")]).is_empty());
+        assert_eq!(of_last(&[]), [missing("ens1f0"), missing("ens1f1")]);
+        assert_eq!(of_last(&[interface("ens2f0", "9000")]), [missing("ens1f1")]);
+        assert_eq!(of_last(&[interface("ens1f0", "9000")]), [missing("ens1f1")]);
+        assert_eq!(of_last(&[interface("ens2f0", "1500"), interface("ens2f1", "9000")]), [missing("ens1f1")]);
+    }
+
+    #[test]
+    fn another_port_or_vlan_is_no_other_name() {
+        let of_last = |usual: &[(&str, &str)], last: &[(&str, &str)]| {
+            let hosts = [host("n1", usual), host("n2", usual), host("n3", usual), host("n4", last)];
+            texts(&of_hosts(&HostFacts::grouped(hosts), &[]))
+        };
+        let missing = |name: &str| format!("n4: no {name} that is up, others have one");
+        let port = [("ens1f0 driver", "ice"), ("ens1f0 speed", "100 Gbit/s")];
+        let other_port = [("ens1f1 driver", "ice"), ("ens1f1 speed", "100 Gbit/s")];
+        let other_slot = [("ens2f0 driver", "ice"), ("ens2f0 speed", "100 Gbit/s")];
+        assert_eq!(of_last(&port, &other_port), [missing("ens1f0")]);
+        assert!(of_last(&port, &other_slot).is_empty());
+        assert_eq!(of_last(&[("vlan100 MTU", "9000")], &[("vlan200 MTU", "9000")]), [missing("vlan100")]);
+        assert_eq!(of_last(&[("bond0 MTU", "9000")], &[("team0 MTU", "9000")]), [missing("bond0")]);
+        for (device, expected) in [
+            ("ens1f0", "ens1f"),
+            ("enp65s0f1np1", "enp65s0f"),
+            ("eno2", "eno"),
+            ("mlx5_0", "mlx5_"),
+            ("cpu", "cpu"),
+        ] {
+            assert_eq!(card(device), expected);
+        }
+    }
+
+    #[test]
+    fn limits_and_errors_of_one_host_are_causes() {
+        let facts = [
+            ("eth0 PCIe", "8.0 GT/s x4 of 8.0 GT/s x8"),
+            ("eth0 duplex", "half"),
+            ("eth0 speed", "10 Gbit/s"),
+        ];
+        let hosts = HostFacts::grouped([host("n1", &facts)]);
+        let causes = of_hosts(&hosts, &[grown("n1", "InErrs", 3), grown("n1", "RetransSegs", 400)]);
+        assert_eq!(
+            texts(&causes),
+            ["n1: eth0 PCIe 8.0 GT/s x4 of 8.0 GT/s x8", "n1: eth0 duplex half", "n1: Tcp InErrs +3"]
+        );
+        let hosts = HostFacts::grouped([host("n1", &[]), host("n2", &[])]);
+        let causes = of_hosts(&hosts, &[grown("n1", "InErrs", 3), grown("n2", "InErrs", 40)]);
+        assert_eq!(
+            texts(&causes),
+            ["n1: Tcp InErrs +3, others at most 40", "n2: Tcp InErrs +40, others at most 3"]
+        );
+        assert_eq!(texts(&of_hosts(&hosts, &[grown("n1", "InErrs", 3)])), ["n1: Tcp InErrs +3, others 0"]);
+    }
+
+    fn totals(rows: impl IntoIterator<Item = Growth>) -> Totals {
+        let mut totals = Totals::default();
+        rows.into_iter().for_each(|one| totals.add(&one));
+        totals
+    }
+
+    #[test]
+    fn a_counter_that_grows_under_load_stands_out_on_one_host_only() {
+        let rows = |host: &str, rows: usize| vec![grown(host, "RetransSegs", 3); rows];
+        let uneven = totals([rows("n1", 2), rows("n2", 30), rows("n3", 1)].concat());
+        assert_eq!(texts(&uneven.under_load(4, &[])), ["n2: Tcp RetransSegs +90, others at most 6"]);
+        assert_eq!(uneven.sums()[1].by, 90);
+        assert!(
+            totals([rows("n1", 30), rows("n2", 30), rows("n3", 30)].concat()).under_load(4, &[]).is_empty()
+        );
+        // One burst may be that of any host.
+        assert!(totals([grown("n2", "RetransSegs", 500)]).under_load(4, &[]).is_empty());
+        assert!(totals(rows("n1", 30)).under_load(1, &[]).is_empty());
+        // Of four hosts, two have the device.
+        let facts = HostFacts::grouped([
+            host("n1", &[("Tcp speed", "1")]),
+            host("n2", &[("Tcp speed", "1")]),
+            host("n3", &[]),
+            host("n4", &[]),
+        ]);
+        let both = totals([rows("n1", 12), rows("n2", 18)].concat());
+        assert!(both.under_load(2, &facts).is_empty() && both.under_load(4, &facts).is_empty());
+        let errors = totals(vec![grown("n1", "InErrs", 3); 30]);
+        assert!(errors.under_load(4, &[]).is_empty(), "an error needs no other hosts");
+    }
+
+    /// Simulates rows that each hit one of the hosts, the last one so many times as often, in bursts of 1 to `longest`. Returns how many of
+    /// 400 sweeps name a host.
+    fn named(seed: u64, hosts: usize, rows: usize, last: f64, longest: i32) -> usize {
+        let mut dice = fastrand::Rng::with_seed(seed);
+        let mut sweep = || {
+            let row = |_| {
+                let host = (dice.f64() * (hosts as f64 - 1.0 + last)) as usize;
+                // Most bursts are short, a few are long: the logarithm is uniform.
+                let by = f64::from(longest).powf(dice.f64()) as u64;
+                grown(&format!("n{}", host.min(hosts - 1)), "RetransSegs", by)
+            };
+            !totals((0..rows).map(row)).under_load(hosts, &[]).is_empty()
+        };
+        (0..400).filter(|_| sweep()).count()
+    }
+
+    #[test]
+    fn equal_hosts_seldom_stand_out_and_a_bad_one_does() {
+        for (hosts, rows, longest) in [(2, 20, 1), (4, 10, 1), (4, 100, 50), (16, 60, 300), (64, 300, 1000)] {
+            let wrong = named(2012, hosts, rows, 1.0, longest);
+            assert!(wrong <= 8, "{wrong} of 400: {hosts} hosts, {rows} rows, bursts up to {longest}");
+        }
+        for (hosts, rows, longest) in [(4, 40, 1), (4, 200, 50), (16, 200, 50)] {
+            let found = named(2013, hosts, rows, 10.0, longest);
+            assert!(found >= 380, "{found} of 400: {hosts} hosts, {rows} rows, bursts up to {longest}");
+        }
+    }
+}

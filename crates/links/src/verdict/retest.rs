@@ -1,0 +1,149 @@
+//! Choice of the links to measure again alone: slow links, and ordinary links for comparison.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ombx_record::order::sort_by_value;
+use ombx_record::verdict::Component;
+use serde::{Deserialize, Serialize};
+
+use crate::verdict::{
+    Hosts, LOOKS, Link, LinkTimes,
+    detection::at_one_size,
+    few_units,
+    relative::{self, RelativeLink, Retested, median, relative_times},
+};
+
+/// Maximum number of single links per size, beyond those that the user asks for. With many ranks the limit is two per
+/// rank, which takes about as long as the sweep.
+const MAX_SINGLE_LINKS: usize = 32;
+/// Number of links measured again for a slow group, host or rank.
+const LINKS_PER_UNIT: usize = 4;
+/// Number of ordinary links of each kind.
+const REFERENCE_LINKS: usize = 3;
+
+/// Link to measure again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retest {
+    /// Timed rank.
+    pub from: u32,
+    /// Rank that answers.
+    pub to: u32,
+    /// Message size.
+    pub bytes: u64,
+    /// Whether the link is slow. Otherwise it is an ordinary link for comparison.
+    pub is_slow: bool,
+}
+
+/// Returns the links to measure again at a look before the end of a sweep: none if nothing stands out.
+pub fn interim_candidates(times: &[LinkTimes], hosts: &Hosts) -> Vec<Retest> {
+    let slow = |times_of: &LinkTimes| at_one_size(&times_of.averaged(), hosts, times.len() * LOOKS).slow;
+    if times.iter().all(|times_of| slow(times_of).is_empty()) {
+        return Vec::new();
+    }
+    retest_candidates(times, hosts, 1)
+}
+
+/// Returns the slowest `count` links of each size, all links that stand out, and ordinary links of the same kinds. Without
+/// directed traffic a link is measured again in one direction only.
+pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Vec<Retest> {
+    let mut all = Vec::new();
+    if count == 0 {
+        return all;
+    }
+    for of_size in times.iter().map(LinkTimes::averaged) {
+        let of_size = &of_size;
+        let mut links = relative_times(of_size, hosts);
+        sort_by_value(&mut links, |link| -link.log);
+        let mut slowest: Vec<RelativeLink> = links.iter().take(count).copied().collect();
+        let mut add = |links: Vec<RelativeLink>| {
+            let new = |l: &RelativeLink| slowest.iter().all(|s| (s.from, s.to) != (l.from, l.to));
+            let new: Vec<RelativeLink> = links.into_iter().filter(new).collect();
+            slowest.extend(new);
+        };
+        // All links of a slow host are unsuitable as ordinary links, also those not measured again.
+        let mut named: BTreeSet<(u32, u32)> = BTreeSet::new();
+        // Few links are all measured again: with few, a disturbed one hides the others.
+        let few = hosts.ranks() as usize <= few_units::MAX_UNITS;
+        let (per_unit, references) =
+            if few { (usize::MAX, usize::MAX) } else { (LINKS_PER_UNIT, REFERENCE_LINKS) };
+        let (mut singles, most) = (0, MAX_SINGLE_LINKS.max(2 * hosts.ranks() as usize));
+        let mut found = at_one_size(of_size, hosts, times.len()).slow;
+        sort_by_value(&mut found, |part| -part.factor);
+        for slow in found {
+            if slow.component.is_link() {
+                singles += 1;
+                if singles > most {
+                    continue;
+                }
+            }
+            let of = links.iter().filter(|l| hosts.has_link(&slow.component, [l.from, l.to]));
+            let all: Vec<RelativeLink> = of.copied().collect();
+            named.extend(all.iter().map(|l| (l.from, l.to)));
+            add(all.into_iter().take(per_unit).collect());
+        }
+        let again =
+            |l: &RelativeLink, is_slow| Retest { from: l.from, to: l.to, bytes: of_size.bytes, is_slow };
+        all.extend(slowest.iter().map(|l| again(l, true)));
+        let again_anyway: BTreeSet<(u32, u32)> = slowest.iter().map(|l| (l.from, l.to)).collect();
+        for distance in 0..=hosts.levels() + 1 {
+            if slowest.iter().all(|l| l.distance != distance) && !few {
+                continue;
+            }
+            let mut usual: Vec<&RelativeLink> = links
+                .iter()
+                .filter(|l| l.sampled && l.distance == distance && !again_anyway.contains(&(l.from, l.to)))
+                .collect();
+            if usual.iter().any(|l| !named.contains(&(l.from, l.to))) {
+                usual.retain(|l| !named.contains(&(l.from, l.to)));
+            }
+            let centre = median(&usual.iter().map(|l| l.log).collect::<Vec<_>>());
+            sort_by_value(&mut usual, |link| (link.log - centre).abs());
+            all.extend(usual.into_iter().take(references).map(|l| again(l, false)));
+        }
+    }
+    all
+}
+
+/// Returns the links that are measured once more: the ordinary ones, and the slow ones that were slow each time until now. Few links are
+/// all measured equally often, because the shortest times of all are compared. `again` has the rows that measured links again.
+pub fn once_more(links: Vec<Retest>, again: &[LinkTimes], hosts: &Hosts) -> Vec<Retest> {
+    if hosts.ranks() as usize <= few_units::MAX_UNITS {
+        return links;
+    }
+    // Links of earlier looks have all their rows, those of this one not yet.
+    let of_size = |times: &LinkTimes| {
+        let known = LinkTimes { given_up: BTreeSet::new(), ..times.averaged() };
+        (times.bytes, Retested::new(&known, hosts))
+    };
+    let known: BTreeMap<u64, Retested> = again.iter().map(of_size).collect();
+    let is_slow = |l: &Retest| known.get(&l.bytes).is_none_or(|known| known.is_slow(l.from, l.to));
+    links.into_iter().filter(|l| !l.is_slow || is_slow(l)).collect()
+}
+
+/// Link among the slowest of its kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SlowLink {
+    /// The link with its time.
+    pub link: Link,
+    /// Ratio of the time to the median of the ordinary links of its kind.
+    pub factor: f64,
+}
+
+/// Returns the slowest links relative to the ordinary ones of their kind, which belong to no slow component. `times` are averaged.
+pub fn slowest(times: &LinkTimes, hosts: &Hosts, count: usize, slow: &[Component]) -> Vec<SlowLink> {
+    let usual = usual_times(times, hosts, slow);
+    let links = times.sweep.iter().chain(&times.outliers).filter(|l| l.ns.is_finite() && l.ns > 0.0);
+    let ratio =
+        |l: &Link| SlowLink { link: *l, factor: f64::from(l.ns) / usual[hosts.distance(l.from, l.to)] };
+    let mut links: Vec<SlowLink> = links.map(ratio).collect();
+    sort_by_value(&mut links, |link| -link.factor);
+    links.truncate(count);
+    links
+}
+
+/// Returns the time of ordinary links by distance, in nanoseconds: of those that belong to no slow component, or of all if all of a
+/// distance are slow.
+pub fn usual_times(times: &LinkTimes, hosts: &Hosts, slow: &[Component]) -> Vec<f64> {
+    let [usual, all] = [slow, &[]].map(|parts| relative::ordinary(times, hosts, parts));
+    usual.iter().zip(&all).map(|(usual, all)| if usual.ns > 0.0 { usual.ns } else { all.ns }).collect()
+}

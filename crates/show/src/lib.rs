@@ -1,0 +1,185 @@
+//! Output formats: each module writes runs and rows to a writer in one format.
+//!
+//! A table or a column is changed here and nowhere else. The crate computes no figure of a row and reads no file.
+//!
+//! # Compare two result files
+//!
+//! ```
+//! use ombx_compare::{Comparison, Settings, SideResults};
+//! use ombx_record::file;
+//!
+//! # fn main() -> Result<(), file::ReadError> {
+//! let mut sides = ["before", "after"].map(SideResults::named);
+//! for (side, path) in sides.iter_mut().zip(["../record/tests/golden/one_launch.jsonl"; 2]) {
+//!     file::open(path)?.runs.iter().for_each(|run| side.run(run));
+//! }
+//! let comparison = Comparison::new(&sides[0], &sides[1], Settings::default());
+//! let answer = ombx_show::compare::sentence(&comparison);
+//! assert_eq!(answer, "undecided in both cases: about 4 runs a side could decide them");
+//! # Ok(())
+//! # }
+//! ```
+
+mod broadcasts;
+pub mod compare;
+mod csv;
+mod document;
+mod fields;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
+pub mod history;
+mod links;
+pub mod methods;
+pub mod model;
+pub mod monitoring;
+mod openmetrics;
+mod overhead;
+pub mod provenance;
+mod table;
+
+use std::{
+    borrow::Cow,
+    io::{Result, Write},
+};
+
+use anstyle::{AnsiColor, Style};
+use ombx_estimate::{number::Units, percentiles::Percentiles};
+use ombx_record::{
+    file::{Record, Round, RunOutcome},
+    verdict::Verdict,
+};
+use ombx_record::{
+    result::{ClockFacts, Growth, Measurement, Metric, Run, Tally},
+    stats::Summary,
+};
+
+pub use self::{
+    broadcasts::Broadcasts,
+    csv::{Csv, LinksCsv},
+    document::{Document, Markup},
+    links::{Form as LinksForm, Links, LinksSummary, map_so_far, status as links_status},
+    openmetrics::{CheckedLimit, OpenMetrics},
+    overhead::Overhead,
+    table::{
+        FormattedRow, ONE_LAUNCH, Scope, Table,
+        cells::{wrapped, wrapped_at},
+        format_row, other_states, titles,
+    },
+};
+
+/// Writes runs in one format, row by row or in groups of rows.
+pub trait Renderer {
+    /// Starts a run.
+    fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()>;
+    /// Takes a row of the run. The renderer may write it later.
+    fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()>;
+    /// Takes the links of a round of a sweep.
+    fn round(&mut self, out: &mut dyn Write, round: &Round) -> Result<()> {
+        round.rows().try_for_each(|row| self.case(out, &row))
+    }
+    /// Takes the verdict on the links of a sweep, before its last run ends.
+    fn verdict(&mut self, _verdict: &Verdict) {}
+    /// Ends the run. Rows that were held back are written.
+    fn end(&mut self, out: &mut dyn Write, _outcome: RunOutcome, _tally: &Tally) -> Result<()> {
+        out.flush()
+    }
+    /// Takes the counters that grew after the last row of a run.
+    fn grown(&mut self, _grown: &[Growth]) -> Result<()> {
+        Ok(())
+    }
+    /// Takes a record of a launch. [`Renderer::verdict`] takes the verdict, which is known before its record.
+    fn record(&mut self, out: &mut dyn Write, record: &Record) -> Result<()> {
+        match record {
+            Record::Run(run) => self.run(out, run),
+            Record::Launch(row) | Record::Case(row) => self.case(out, row),
+            Record::Round(round) => self.round(out, round),
+            Record::End(outcome, tally) => self.end(out, *outcome, tally),
+            Record::Grown(grown) => self.grown(grown),
+            Record::Verdict(_) | Record::Launched(_) => Ok(()),
+        }
+    }
+    /// Ends the output. Formats that combine several runs write here.
+    fn finish(&mut self, _out: &mut dyn Write) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Percentile that tables show by default.
+const USUAL: f64 = 99.0;
+
+/// Units and percentiles of tables and CSV.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Shown {
+    /// Units of times and rates.
+    pub units: Units,
+    /// Percentiles instead of the usual ones.
+    pub percentiles: Percentiles,
+}
+
+impl Shown {
+    /// Returns a row with the chosen percentiles, which come from its raw samples unless it has them already.
+    fn complete<'r>(&self, row: &'r Measurement, clock: Option<&ClockFacts>) -> Cow<'r, Measurement> {
+        let lacks = row.summary.as_ref().is_some_and(|summary| summary.chosen.is_empty());
+        match clock.filter(|_| lacks && !self.percentiles.is_empty()) {
+            None => Cow::Borrowed(row),
+            Some(clock) => {
+                let mut complete = row.clone();
+                self.percentiles.take(&mut complete, row, clock);
+                Cow::Owned(complete)
+            }
+        }
+    }
+
+    /// Returns the percentiles of a table with their values in nanoseconds.
+    fn tail(&self, summary: Option<&Summary>) -> Vec<(f64, Option<f64>)> {
+        if self.percentiles.is_empty() {
+            return vec![(USUAL, summary.and_then(|s| s.p99).map(|p| p.value))];
+        }
+        let chosen = summary.map(|s| s.chosen.as_slice()).unwrap_or_default();
+        let value = |at: usize| chosen.get(at).and_then(|(_, p)| *p).map(|p| p.value);
+        self.percentiles.numbers().iter().zip(0..).map(|(percent, at)| (*percent, value(at))).collect()
+    }
+}
+
+/// Returns the name of a percentile: `p99`, and `p1` of a rate, which corresponds to the p99 of the time.
+fn percentile_name(metric: Metric, percent: f64) -> String {
+    match metric {
+        Metric::Latency => format!("p{percent}"),
+        Metric::Bandwidth => format!("p{}", ((100.0 - percent) * 1e9).round() / 1e9),
+    }
+}
+
+/// Whether text output is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Paint {
+    /// Plain text.
+    #[default]
+    Plain,
+    /// Bold headings, yellow marks, red failures.
+    Coloured,
+}
+
+impl Paint {
+    fn heading(self, text: &str) -> String {
+        self.with(Style::new().bold(), text)
+    }
+
+    fn good(self, text: &str) -> String {
+        self.with(AnsiColor::Green.on_default(), text)
+    }
+
+    fn warning(self, text: &str) -> String {
+        self.with(AnsiColor::Yellow.on_default(), text)
+    }
+
+    fn bad(self, text: &str) -> String {
+        self.with(AnsiColor::Red.on_default().bold(), text)
+    }
+
+    fn with(self, style: Style, text: &str) -> String {
+        match self {
+            Paint::Coloured if !text.is_empty() => format!("{style}{text}{style:#}"),
+            _ => text.to_owned(),
+        }
+    }
+}

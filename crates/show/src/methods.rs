@@ -1,0 +1,498 @@
+//! The method of a measurement as a paragraph for a publication, with the numbers of its file.
+
+use std::collections::BTreeSet;
+
+use ombx_estimate::{launches::LEAST_LONG_LAUNCHES, publishable::Publishable, state, text::named_values};
+use ombx_links::verdict::Checks;
+use ombx_links::verdict::SweptRun;
+use ombx_record::link;
+use ombx_record::result::Placement;
+use ombx_record::{
+    cpu_list::parse_cpus,
+    fact::{Fact, HostFacts},
+    result::{Measurement, Outcome, Run},
+    stats::Summary,
+    unit::counted,
+};
+use ombx_record::{
+    file::RunWithRows,
+    runs::{hosts, library},
+};
+
+use crate::provenance::host_list;
+
+/// Maximum number of benchmarks that the paragraph names.
+const MOST_NAMED: usize = 6;
+/// Facts whose absence a reviewer asks about, in words.
+const ASKED: [(&str, &str); 6] = [
+    ("microcode", "the microcode"),
+    ("smt", "the state of SMT"),
+    ("governor", "the frequency governor"),
+    ("turbo", "the state of turbo"),
+    ("network", "the network device"),
+    ("virtual_machine", "whether the hosts are virtual machines"),
+];
+
+/// Returns the method of a run as one paragraph. Nothing is said about what the file does not have.
+pub fn paragraph(swept: &SweptRun) -> String {
+    let SweptRun { run: RunWithRows { run, rows, .. }, links } = swept;
+    let measured: Vec<&Measurement> = rows.iter().filter(|row| row.outcome == Outcome::Ok).collect();
+    let of_links = links.iter().flat_map(|links| links.checks());
+    let mut of_links = of_links.map(|(bytes, checks)| (Some(bytes), checks)).peekable();
+    let mut names: BTreeSet<&str> = measured.iter().map(|row| row.bench.as_str()).collect();
+    names.extend(of_links.peek().map(|_| link::BENCH));
+    let (mut sizes, mut checks) = (BTreeSet::new(), Checks::default());
+    let of_rows = measured.iter().map(|row| (row.bytes, Checks::new(row, 1)));
+    for (bytes, some) in of_links.chain(of_rows) {
+        sizes.extend(bytes);
+        checks.add(some);
+    }
+    let parts = [
+        Some(what(run, names, &sizes)),
+        Some(ranks(run)),
+        machines(&run.hosts),
+        cores(run),
+        Some(communication(run)),
+        repetition(&measured),
+        precision(&measured),
+        verification(checks),
+        publishable(rows),
+        Some(clock(run)),
+        unknown(run),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn what(run: &Run, names: BTreeSet<&str>, sizes: &BTreeSet<u64>) -> String {
+    let names: Vec<&str> = names.into_iter().collect();
+    let benchmarks = match names.as_slice() {
+        [] => "no benchmark".to_owned(),
+        [link::BENCH] => format!("every link between {}", counted(run.places.len(), "rank")),
+        some if some.len() > MOST_NAMED => {
+            format!("{} and {} other benchmarks", some[..MOST_NAMED].join(", "), some.len() - MOST_NAMED)
+        }
+        some => listed(some),
+    };
+    let sizes = match (sizes.first(), sizes.last()) {
+        (Some(least), Some(most)) if least == most => format!(" with messages of {}", size(*least)),
+        (Some(least), Some(most)) => {
+            format!(" with messages of {} sizes from {} to {}", sizes.len(), size(*least), size(*most))
+        }
+        _ => String::new(),
+    };
+    let commit = software(run, "commit").map(|commit| format!("commit {commit}, ")).unwrap_or_default();
+    let compiler = software(run, "compiler").map(|compiler| format!(" by {compiler}")).unwrap_or_default();
+    format!(
+        "We measured {benchmarks}{sizes} with ombx {} ({commit}{} build{compiler}), started on {}.",
+        run.version,
+        run.profile,
+        run.started.split('T').next().unwrap_or_default()
+    )
+}
+
+/// Returns a known fact about the software of a run.
+fn software<'r>(run: &'r Run, name: &str) -> Option<&'r str> {
+    run.software.get(name).and_then(Fact::known)
+}
+
+fn ranks(run: &Run) -> String {
+    let hosts = hosts(run);
+    let count = run.places.len();
+    let on = match hosts.as_slice() {
+        [one] => format!("the host {one}"),
+        several => format!("{} hosts ({})", several.len(), host_list(several)),
+    };
+    let placement = match Placement::from_places(&run.places) {
+        placement if placement.is_worth_reporting(&run.places) => {
+            format!(" in {} placement", placement.name())
+        }
+        _ => String::new(),
+    };
+    let bound = |cpus: &str| parse_cpus(cpus).len() == 1;
+    let binding = match run.places.iter().filter(|place| bound(&place.cpus)).count() {
+        all if all == count && count > 0 => ", each bound to one CPU",
+        0 => ", none bound to a single CPU",
+        _ => ", some of them bound to one CPU",
+    };
+    format!("The {} ran on {on}{placement}{binding}.", counted(count, "rank"))
+}
+
+/// Describes the hosts, each group of equal ones once.
+fn machines(hosts: &[HostFacts]) -> Option<String> {
+    match hosts {
+        [] => None,
+        [all] => {
+            let (it, they) = if all.hosts.len() == 1 { ("The host", "It") } else { ("Each host", "Each") };
+            machine(all, it, they)
+        }
+        groups => Some(groups.iter().filter_map(named_machines).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+/// Describes a group of equal hosts by their names.
+fn named_machines(group: &HostFacts) -> Option<String> {
+    let names: Vec<&str> = group.hosts.iter().map(String::as_str).collect();
+    let subject = if names.len() == 1 { host_list(&names) } else { format!("Each of {}", host_list(&names)) };
+    machine(group, &subject, "It")
+}
+
+/// Describes one host: its hardware, then its software.
+fn machine(group: &HostFacts, subject: &str, pronoun: &str) -> Option<String> {
+    let fact = |name: &str| group.facts.get(name).and_then(Fact::known);
+    let count =
+        |name: &str, noun: &str| fact(name).and_then(|n| n.parse::<usize>().ok()).map(|n| counted(n, noun));
+    let cpu = fact("cpu").map(|cpu| {
+        let smt = fact("smt").map(|state| format!("SMT {state}"));
+        let microcode = fact("microcode").map(|code| format!("microcode {code}"));
+        let counts =
+            [count("sockets", "socket"), count("cores", "core"), count("threads", "hardware thread")];
+        let details: Vec<String> = counts.into_iter().chain([smt, microcode]).flatten().collect();
+        if details.is_empty() {
+            format!("the CPU {cpu}")
+        } else {
+            format!("the CPU {cpu} ({})", details.join(", "))
+        }
+    });
+    let hardware = [
+        cpu,
+        fact("numa").map(|numa| format!("NUMA: {numa}")),
+        fact("memory").map(|memory| format!("{memory} of memory")),
+        fact("network").map(|network| format!("the network devices [{network}]")),
+    ];
+    let software = [
+        fact("os").map(str::to_owned),
+        fact("kernel").map(|kernel| format!("kernel {kernel}")),
+        fact("governor").map(|governor| format!("frequency governor {governor}")),
+        fact("turbo").map(|turbo| format!("turbo {turbo}")),
+        fact("virtual_machine").filter(|text| *text != "none").map(|_| "in a virtual machine".to_owned()),
+        fact("container").filter(|text| *text != "none").map(|engine| format!("in a container ({engine})")),
+    ];
+    let sentence = |subject: &str, verb: &str, parts: Vec<String>| {
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        (!parts.is_empty()).then(|| format!("{subject} {verb} {}.", listed(&parts)))
+    };
+    let [hardware, software] =
+        [hardware.into_iter().flatten().collect(), software.into_iter().flatten().collect()];
+    let hardware = sentence(subject, "has", hardware);
+    let pronoun = if hardware.is_some() { pronoun } else { subject };
+    let sentences: Vec<String> =
+        [hardware, sentence(pronoun, "runs", software)].into_iter().flatten().collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+fn communication(run: &Run) -> String {
+    let device = software(run, "device").map(|device| format!(" (device {device})")).unwrap_or_default();
+    let transport = software(run, "transport");
+    let transport = transport.map(|them| format!(", over these transports: {them}")).unwrap_or_default();
+    let env = named_values(&run.env, ", ");
+    let env = if env.is_empty() { env } else { format!(", with {env} in the environment") };
+    format!("Ranks communicated through {}{device}{transport}{env}.", library(run).replace(" Version:", ""))
+}
+
+fn repetition(rows: &[&Measurement]) -> Option<String> {
+    let launches = rows.iter().map(|row| row.launch_count()).collect::<BTreeSet<usize>>();
+    let (least, most) = (*launches.first()?, *launches.last()?);
+    let samples: BTreeSet<usize> = rows.iter().filter_map(|row| Some(row.summary.as_ref()?.n)).collect();
+    let samples = match (samples.first(), samples.last()) {
+        (Some(least), Some(most)) if least == most => {
+            format!(" A case has {} samples.", counted_plain(*least))
+        }
+        (Some(least), Some(most)) => {
+            format!(" A case has between {} and {} samples.", counted_plain(*least), counted_plain(*most))
+        }
+        _ => String::new(),
+    };
+    if most == 1 {
+        return Some(format!(
+            "All ranks were started once, so intervals say nothing about the difference between starts of \
+             the job; a result is the median of its samples with a distribution-free 95 % interval.{samples}"
+        ));
+    }
+    let times = if least == most { format!("{most}") } else { format!("{least} to {most}") };
+    let few = if least < LEAST_LONG_LAUNCHES as usize {
+        " With fewer than 6 launches an interval covers less than 95 %."
+    } else {
+        ""
+    };
+    Some(format!(
+        "All ranks were started {times} times (launches); a result is the median of the launches' medians, \
+         and its interval is the distribution-free 95 % interval from order statistics over the \
+         launches.{few}{samples}"
+    ))
+}
+
+fn precision(rows: &[&Measurement]) -> Option<String> {
+    let summaries: Vec<&Summary> = rows.iter().filter_map(|row| row.summary.as_ref()).collect();
+    let known: Vec<f64> = summaries.iter().filter_map(|summary| summary.precision()).collect();
+    let widest = known.iter().copied().reduce(f64::max)?;
+    let without = match summaries.len() - known.len() {
+        0 => String::new(),
+        some => format!(
+            "; {} no interval",
+            if some == 1 { "1 result has".into() } else { format!("{some} results have") }
+        ),
+    };
+    let widest = widest * 100.0;
+    Some(match known.len() {
+        1 => format!("Half the interval is {widest:.2} % of the median{without}."),
+        all => format!(
+            "Half the interval is at most {widest:.2} % of the median in all {all} results with an interval{without}."
+        ),
+    })
+}
+
+fn verification(Checks { passed, of }: Checks) -> Option<String> {
+    match (passed, of) {
+        (_, 0) => None,
+        (0, _) => Some("The received data were not verified.".into()),
+        (checked, all) if checked == all => Some(format!(
+            "The received data were verified in {}, outside the timed loops.",
+            if all == 1 { "the only case with data".into() } else { format!("all {all} cases with data") }
+        )),
+        (checked, all) => {
+            Some(format!("The received data were verified in {checked} of {all} cases with data."))
+        }
+    }
+}
+
+fn publishable(rows: &[Measurement]) -> Option<String> {
+    let mut sum = Publishable::default();
+    // One launch and few samples are what is asked of a link.
+    rows.iter().filter(|row| row.bench != link::BENCH).for_each(|row| sum.add(row));
+    (!sum.is_empty()).then(|| format!("By the marks of ombx, {sum}."))
+}
+
+/// Says in which states the launches found the machine.
+fn cores(run: &Run) -> Option<String> {
+    let (states, distances) = state::in_words(run)?;
+    let changed = if states > 1 { "; the machine changed its state between launches" } else { "" };
+    Some(format!(
+        "Before and after each launch, a cache line took {distances} from one core to another{changed}."
+    ))
+}
+
+fn clock(run: &Run) -> String {
+    let clock = &run.clock;
+    format!(
+        "Times were read from the clock {} (resolution {} ns, {} ns per reading).",
+        clock.source, clock.resolution_ns, clock.overhead_ns
+    )
+}
+
+/// Names what a reviewer asks about and the hosts do not tell.
+fn unknown(run: &Run) -> Option<String> {
+    let is_unknown = |name: &str| {
+        run.hosts.iter().any(|group| matches!(group.facts.get(name), Some(Fact::Unknown { .. })))
+    };
+    let mut missing: Vec<&str> =
+        ASKED.iter().filter(|(name, _)| is_unknown(name)).map(|(_, words)| *words).collect();
+    if matches!(run.software.get("transport"), Some(Fact::Unknown { .. })) {
+        missing.push("the transports in use");
+    }
+    (!missing.is_empty()).then(|| format!("The system does not tell {}.", listed(&missing)))
+}
+
+fn listed(items: &[&str]) -> String {
+    match items {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Formats a count with separators of thousands.
+fn counted_plain(n: usize) -> String {
+    let digits = n.to_string();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|g| std::str::from_utf8(g).ok()).collect();
+    groups.join(",")
+}
+
+/// Formats a size for text: `8 B`, `64 KiB`.
+fn size(bytes: u64) -> String {
+    let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let whole = units.iter().find(|(unit, _)| bytes >= *unit && bytes.is_multiple_of(*unit));
+    whole.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
+}
+
+/// Title and authors, as `CITATION.cff` has them.
+const TITLE: &str = "ombx: trustworthy communication micro-benchmarks for clusters";
+const AUTHORS: &str = "The ombx developers";
+
+/// Returns the entry of ombx for BibTeX, with the version that measured.
+pub fn bibtex(run: &Run) -> String {
+    let note = software(run, "commit").map(|commit| format!("  note    = {{commit {}}},\n", braced(commit)));
+    let note = note.unwrap_or_default();
+    let year = run.started.get(..4).filter(|year| year.chars().all(|c| c.is_ascii_digit()));
+    let year = year.map(|year| format!("  year    = {{{year}}},\n")).unwrap_or_default();
+    format!(
+        "@software{{ombx,\n  author  = {{{{{AUTHORS}}}}},\n  title   = {{{TITLE}}},\n  version = {{{}}},\n\
+         {year}{note}}}\n",
+        braced(&run.version)
+    )
+}
+
+/// Removes what would end a value of BibTeX.
+fn braced(text: &str) -> String {
+    text.chars().filter(|c| !"{}\\%".contains(*c) && !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use ombx_links::verdict::SweepCollector;
+    use ombx_record::file::{Record, Round};
+    use ombx_record::result::{Check, Growth, Metric};
+    use ombx_testkit::golden;
+
+    use crate::methods::*;
+    use crate::provenance;
+
+    fn with_facts(mut run: RunWithRows) -> RunWithRows {
+        let known = |text: &str| Fact::Known(text.into());
+        let facts = [
+            ("cpu", known("Xeon 1")),
+            ("sockets", known("2")),
+            ("cores", known("64")),
+            ("smt", known("off")),
+            ("memory", known("251.6 GiB")),
+            ("governor", Fact::Unknown { reason: "no cpufreq".into() }),
+            ("container", known("none")),
+        ];
+        let facts = facts.map(|(name, fact)| (name.to_owned(), fact)).into();
+        run.run.hosts = vec![HostFacts { hosts: vec!["n01".into(), "n02".into()], facts }];
+        run.run.software = [("commit".to_owned(), known("abc123"))].into();
+        run
+    }
+
+    #[test]
+    fn the_paragraph_has_the_numbers_of_the_file() {
+        let text = paragraph(&with_facts(golden()).into());
+        for part in [
+            "We measured p2p.latency and rma.put_bw with messages of 2 sizes from 8 B to 64 KiB with ombx \
+             0.1.0 (commit abc123, release build), started on 2026-01-02.",
+            "The 2 ranks ran on 2 hosts (n[01-02]), each bound to one CPU.",
+            "Each host has the CPU Xeon 1 (2 sockets, 64 cores, SMT off) and 251.6 GiB of memory.",
+            "Ranks communicated through MPICH 4.0.2, with UCX_TLS=rc,sm in the environment.",
+            "All ranks were started once",
+            "A case has between 10 and 400 samples.",
+            "Half the interval is at most",
+            "The received data were verified in all 2 cases with data, outside the timed loops.",
+            "Times were read from the clock tsc (resolution 1 ns, 9 ns per reading).",
+            "The system does not tell the frequency governor.",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(!text.contains("container") && !text.contains("cache line"), "{text}");
+        let mut run = golden();
+        run.run.plan.insert(state::BEFORE.into(), "34.6, 178, 35.4".into());
+        let text = paragraph(&run.into());
+        assert!(
+            text.contains(
+                "a cache line took 35 or 178 ns from one core to another; the machine changed its state"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn nothing_is_said_about_what_an_earlier_file_does_not_have() {
+        let text = paragraph(&golden().into());
+        for word in ["host has", "commit", "transport", "does not tell", "unknown"] {
+            assert!(!text.contains(word), "{word}: {text}");
+        }
+        assert!(text.contains("with ombx 0.1.0 (release build), started"), "{text}");
+    }
+
+    #[test]
+    fn hosts_that_differ_are_described_one_by_one() {
+        let mut run = with_facts(golden());
+        let mut other = run.run.hosts[0].clone();
+        run.run.hosts[0].hosts = vec!["n01".into()];
+        other.hosts = vec!["n02".into()];
+        other.facts.insert("memory".into(), Fact::Known("1 GiB".into()));
+        run.run.hosts.push(other);
+        let text = paragraph(&run.into());
+        assert!(
+            text.contains(
+                "n01 has the CPU Xeon 1 (2 sockets, 64 cores, SMT off) and 251.6 GiB of memory. n02 has the CPU "
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn links_that_were_summed_up_are_described() {
+        let grown = Growth { host: "n1".into(), device: "eth0".into(), counter: "rx_errors".into(), by: 2 };
+        let round = |number: u32, bytes: u64| {
+            let row = Measurement::new(link::BENCH, "links", Metric::Latency, 2);
+            let row =
+                Measurement { bytes: Some(bytes), check: Check::Passed, grown: vec![grown.clone()], ..row };
+            let (from, to, median_ns) = (vec![0, 1], vec![1, 0], vec![900.0; 2]);
+            Record::Round(Box::new(Round {
+                row,
+                number: Some(number),
+                from,
+                to,
+                median_ns,
+                marks: Vec::new(),
+            }))
+        };
+        let mut collector = SweepCollector::default();
+        collector.record(Record::Run(Box::new(golden().run)));
+        for number in 0..3 {
+            collector.record(round(number, 8));
+            collector.record(round(number, 65536));
+        }
+        let run = collector.end().remove(0);
+        let (text, sections) = (paragraph(&run), provenance::sections(&run));
+        for part in [
+            "We measured every link between 2 ranks with messages of 2 sizes from 8 B to 64 KiB",
+            "verified in all 12 cases with data",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(!text.contains("fit to publish"), "{text}");
+        let values = sections.iter().flat_map(|section| &section.values);
+        let [grew] = values.filter(|(name, _)| name == "counters that grew").collect::<Vec<_>>()[..] else {
+            panic!("{sections:?}")
+        };
+        assert_eq!(grew.1, "n1 eth0 rx_errors +12");
+    }
+
+    #[test]
+    fn numbers_of_launches_are_given() {
+        let mut row = golden().rows.remove(0);
+        row.launches = Some(ombx_record::result::OverLaunches::of_one_state(vec![1.0; 9], 1.0, None, 0.96));
+        assert!(
+            repetition(&[&row])
+                .unwrap()
+                .starts_with("All ranks were started 9 times (launches); a result is")
+        );
+        assert_eq!(
+            (counted_plain(1_234_567), size(96), size(3 << 20)),
+            ("1,234,567".into(), "96 B".into(), "3 MiB".into())
+        );
+    }
+
+    #[test]
+    fn the_citation_has_the_version_and_the_commit_and_agrees_with_its_file() {
+        let entry = {
+            let mut run = golden().run;
+            run.software = [("commit".to_owned(), Fact::Known("abc123".into()))].into();
+            bibtex(&run)
+        };
+        let expected = "@software{ombx,\n  author  = {{The ombx developers}},\n  title   = {ombx: \
+                        trustworthy communication micro-benchmarks for clusters},\n  version = {0.1.0},\n  \
+                        year    = {2026},\n  note    = {commit abc123},\n}\n";
+        assert_eq!(entry, expected);
+        let file = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../CITATION.cff")).unwrap();
+        for part in [TITLE, AUTHORS, concat!("version: ", env!("CARGO_PKG_VERSION"))] {
+            assert!(file.contains(part), "{part}");
+        }
+        let mut evil = golden().run;
+        evil.version = "1}\n\\input{x}".into();
+        assert!(bibtex(&evil).contains("version = {1inputx}"));
+    }
+}

@@ -1,0 +1,406 @@
+//! Text table: one per benchmark and choice of axes, with the marks of each row.
+
+pub(super) mod cells;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    io::{Result, Write},
+};
+
+use ombx_draw::terminal::curve;
+use ombx_estimate::text::title;
+use ombx_estimate::{
+    impact::{LoadImpacts, UNDER},
+    knee::{self, Knees, RATE},
+    number::Units,
+    publishable::{Publishable, Reached},
+    runs::{banner, launches},
+    state,
+    text::plain,
+};
+use ombx_record::file::RunOutcome;
+use ombx_record::result::SHARES;
+use ombx_record::{
+    result::{
+        ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Metric, Outcome, OverLaunches,
+        Run, Tally,
+    },
+    unit::{Bytes, counted},
+};
+
+use crate::table::cells::{Fitted, broken, fitted, grid};
+use crate::{Paint, Renderer, Shown};
+
+pub(super) use self::cells::failed;
+pub use self::cells::{FormattedRow, Scope, format_row, other_states, titles};
+
+/// What is said once of rows that come from a single launch.
+pub const ONE_LAUNCH: &str = "1 launch: variation between launches unknown; without --quick and without a \
+                              launcher of your own ombx starts several, and ombx show a.jsonl b.jsonl \
+                              combines files";
+
+/// What is said once of rows over launches without three earlier runs.
+const UNKNOWN_BETWEEN_RUNS: &str = "variation between runs unknown: it needs 3 earlier runs in the same \
+                                    state of the machine; --against DIR names them";
+
+/// Collects the rows of one benchmark and prints them when the next one starts.
+#[derive(Debug, Default)]
+pub struct Table {
+    heading: String,
+    metric: Option<Metric>,
+    scope: Scope,
+    /// Rows of the run that come from a single launch.
+    of_one_launch: usize,
+    /// Rows over launches without three earlier runs.
+    lacks_runs: usize,
+    rows: Vec<FormattedRow>,
+    points: Vec<(u64, Headline)>,
+    message_rates: Vec<(u64, Headline)>,
+    skips: BTreeMap<String, usize>,
+    failures: Vec<String>,
+    absent: BTreeSet<String>,
+    drawings: Vec<String>,
+    knees: Knees,
+    impacts: LoadImpacts,
+    notes: BTreeMap<String, Note>,
+    explained: BTreeSet<(String, String)>,
+    tables: usize,
+    runs: usize,
+    publishable: Publishable,
+    reached: Reached,
+    paint: Paint,
+    shown: Shown,
+    /// Clock of the run.
+    clock: Option<ClockFacts>,
+    /// Lowest level of the marks that are shown.
+    least: Level,
+    /// Width of the charts below tables, or `None` for no charts.
+    plot: Option<usize>,
+    /// Width of the terminal, or `None` without a limit.
+    columns: Option<usize>,
+}
+
+/// Advice of a mark from the first row that has it, and the number of rows with different advice.
+#[derive(Debug)]
+struct Note {
+    advice: String,
+    others: usize,
+}
+
+impl Renderer for Table {
+    fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
+        self.flush(out)?;
+        if self.runs > 0 {
+            writeln!(out)?;
+        }
+        (self.runs, self.explained) = (self.runs + 1, BTreeSet::new());
+        self.scope = Scope::new(run);
+        self.publishable = Publishable::default();
+        self.reached = Reached::new(run);
+        writeln!(out, "{}", self.sentence(&plain(&banner(run))))?;
+        let clock = &run.clock;
+        self.clock = Some(clock.clone());
+        let launches =
+            launches(run).map_or("1 launch".into(), |launches| format!("{launches}, cases in random order"));
+        let cores = match state::in_words(run) {
+            None => String::new(),
+            Some((1, ns)) => format!("cores {ns} apart · "),
+            Some((_, ns)) => format!("the machine changed its state between launches: cores {ns} apart · "),
+        };
+        let line = format!(
+            "{launches} · {cores}clock {}, {} ns per reading · started {}",
+            clock.source, clock.overhead_ns, run.started
+        );
+        writeln!(out, "{}", self.sentence(&plain(&line)))
+    }
+
+    fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
+        let heading = plain(&table_heading(row));
+        if heading != self.heading {
+            self.flush(out)?;
+            self.heading = heading;
+            self.metric = Some(row.metric);
+        }
+        self.publishable.add(row);
+        self.reached.add(row);
+        let complete = self.shown.complete(row, self.clock.as_ref());
+        let row = &*complete;
+        match &row.outcome {
+            Outcome::Skipped(why) => *self.skips.entry(plain(why)).or_default() += 1,
+            Outcome::Failed(why) => {
+                let at = row.bytes.map_or(String::new(), |b| format!(" at {} bytes", Bytes(b)));
+                self.failures.push(plain(&format!("FAILED{at}: {why}")));
+                self.rows.push(cells::failed(&self.shown, row));
+            }
+            Outcome::Ok => {
+                self.of_one_launch += usize::from(row.launch_count() == 1);
+                let has_runs = |over: &OverLaunches| over.between.is_some_and(|runs| runs.next_ns.is_some());
+                self.lacks_runs += usize::from(row.over_launches().is_some_and(|over| !has_runs(over)));
+                let (mut cells, absent) = cells::format_row(&self.shown, row, self.scope, self.least);
+                cells.figures.extend(row.axes.get(UNDER).map(|load| (UNDER.to_owned(), plain(load))));
+                self.rows.push(cells);
+                self.rows.extend(cells::other_states(&self.shown, row, self.scope));
+                self.absent.extend(absent);
+                self.drawings.extend(drawing(row));
+                self.knees.add(row);
+                self.impacts.add(row);
+                row.marks(self.least).for_each(|mark| self.note(mark));
+                let headline =
+                    row.headline().map(|headline| self.shown.units.of_headline(row.metric, headline));
+                self.points.extend(row.bytes.zip(headline));
+                self.message_rates.extend(row.bytes.zip(row.message_rate()));
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
+        self.flush(out)?;
+        if self.tables == 0 {
+            writeln!(out, "no rows")?;
+        }
+        let mut sentences = std::mem::take(&mut self.knees).sentences();
+        sentences.extend(std::mem::take(&mut self.impacts).sentences(self.shown.units, Units::name));
+        if !sentences.is_empty() {
+            writeln!(out)?;
+        }
+        for sentence in sentences {
+            writeln!(out, "{}", self.sentence(&plain(&sentence)))?;
+        }
+        if !self.publishable.is_empty() {
+            writeln!(out, "\n{}", self.sentence(&plain(&self.publishable.to_string())))?;
+            let ended = Some(self.reached.to_string()).filter(|ended| !ended.is_empty());
+            let excluded = self.publishable.excluded().filter(|_| self.least == Level::Note);
+            for text in [ended, self.publishable.verified(), excluded].into_iter().flatten() {
+                writeln!(out, "{}", self.sentence(&plain(&text)))?;
+            }
+        }
+        if std::mem::take(&mut self.lacks_runs) > 0 {
+            writeln!(out, "{}", self.sentence(UNKNOWN_BETWEEN_RUNS))?;
+        }
+        if std::mem::take(&mut self.of_one_launch) > 0 {
+            writeln!(out, "{}", self.sentence(ONE_LAUNCH))?;
+        }
+        let after = counted(tally.cases, "row");
+        match outcome {
+            RunOutcome::Complete => {}
+            RunOutcome::Interrupted => writeln!(out, "\nnot complete: interrupted after {after}")?,
+            RunOutcome::Broken => writeln!(out, "\nnot complete: the job ended early, after {after}")?,
+        }
+        out.flush()
+    }
+}
+
+impl Table {
+    /// Creates a table with or without colours.
+    pub fn painted(paint: Paint) -> Table {
+        Table { paint, ..Table::default() }
+    }
+
+    /// Shows notes too, not only marks that keep a row from being published.
+    #[must_use]
+    pub fn with_notes(self) -> Table {
+        Table { least: Level::Note, ..self }
+    }
+
+    /// Shows figures in these units and with these percentiles.
+    #[must_use]
+    pub fn showing(self, shown: Shown) -> Table {
+        Table { shown, ..self }
+    }
+
+    /// Adds a chart below each table, at most this many columns wide.
+    #[must_use]
+    pub fn plotted(self, columns: usize) -> Table {
+        Table { plot: Some(columns), ..self }
+    }
+
+    /// Fits tables to this many columns. Spare columns are left out, and the last one is broken into lines.
+    #[must_use]
+    pub fn fitting(self, columns: Option<usize>) -> Table {
+        Table { columns, ..self }
+    }
+
+    fn note(&mut self, notice: &Mark) {
+        let (word, advice) = (plain(&notice.code.name().replace('_', " ")), plain(&notice.advice));
+        let note = self.notes.entry(word).or_insert_with(|| Note { advice: advice.clone(), others: 0 });
+        note.others += usize::from(note.advice != advice);
+    }
+
+    /// Returns a sentence, broken into lines that fit. Lines after the first are indented.
+    fn sentence(&self, text: &str) -> String {
+        broken(text, self.columns, "    ")
+    }
+
+    /// Prints a sentence below a table.
+    fn say(&self, out: &mut dyn Write, text: &str) -> Result<()> {
+        writeln!(out, "  {}", self.sentence(text))
+    }
+
+    /// Prints the collected rows.
+    fn flush(&mut self, out: &mut dyn Write) -> Result<()> {
+        if self.rows.is_empty() && self.skips.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n{}", self.paint.heading(&self.heading))?;
+        if !self.rows.is_empty() {
+            let (grid, left_out) = self.grid();
+            writeln!(out, "{grid}")?;
+            if let (Some(columns), false) = (self.columns, left_out.is_empty()) {
+                let left_out = left_out.join(", ");
+                self.say(
+                    out,
+                    &format!("{columns} columns are too few for: {left_out} (--format csv has all)"),
+                )?;
+            }
+        }
+        for drawing in self.drawings.drain(..) {
+            writeln!(out, "\n{drawing}")?;
+        }
+        for failure in self.failures.drain(..) {
+            writeln!(out, "  {}", self.paint.bad(&failure))?;
+        }
+        for (why, count) in std::mem::take(&mut self.skips) {
+            self.say(out, &format!("skipped {}: {why}", counted(count, "row")))?;
+        }
+        for why in std::mem::take(&mut self.absent) {
+            self.say(out, &format!("n/a: {why}"))?;
+        }
+        for (word, Note { advice, others }) in std::mem::take(&mut self.notes) {
+            // Advice that repeats in a run is printed once.
+            if self.explained.insert((word.clone(), advice.clone())) {
+                let others = if others > 0 {
+                    format!(" ({} with other values)", counted(others, "row"))
+                } else {
+                    String::new()
+                };
+                self.say(out, &format!("{word}: {advice}{others}"))?;
+            }
+        }
+        if let (Some(columns), Some(metric)) = (self.plot, self.metric) {
+            curve::draw(out, &self.points, self.shown.units.name(metric), columns)?;
+            curve::draw(out, &self.message_rates, MESSAGE_RATE_UNIT, columns)?;
+        }
+        self.points.clear();
+        self.message_rates.clear();
+        self.rows.clear();
+        self.heading.clear();
+        self.tables += 1;
+        out.flush()
+    }
+
+    /// Returns the table, and the titles of the columns that did not fit.
+    fn grid(&self) -> (String, Vec<String>) {
+        let figures: BTreeSet<&str> =
+            self.rows.iter().flat_map(FormattedRow::figures).filter(|name| is_column(name)).collect();
+        let titles = cells::titles(&self.shown, self.metric, self.scope, &figures);
+        let rows = self.rows.iter().map(|row| row.cells(&figures)).collect();
+        let Fitted { titles, rows, left_out } = fitted(titles, rows, self.columns);
+        let last = titles.len() - 1;
+        let mut grid = grid(titles, 0..last);
+        for row in rows {
+            // Only the last cell is coloured: escape sequences would count in the width of other columns.
+            let painted =
+                |cell: &str| cell.lines().map(|line| self.paint.warning(line)).collect::<Vec<_>>().join("\n");
+            let cells = row.iter().enumerate();
+            grid.add_row(cells.map(|(i, cell)| if i == last { painted(cell) } else { cell.clone() }));
+        }
+        (grid.trim_fmt(), left_out)
+    }
+}
+
+/// Returns whether a figure has a column. The sentence about the knee has the interval of the achieved rate, and a share of datagrams
+/// has the column of its counts.
+fn is_column(figure: &str) -> bool {
+    !is_part(figure)
+        && !knee::ENDS.contains(&figure)
+        && !SHARES.iter().any(|share| [share.part, share.all].contains(&figure))
+}
+
+/// Returns the heading of the table of a row: rows that differ in their offered rate or their load alone have one table, with a column
+/// for it.
+fn table_heading(row: &Measurement) -> String {
+    let axes = row.axes.iter().filter(|(name, _)| ![RATE, UNDER].contains(&name.as_str()));
+    title(&row.bench, axes, row.depth, row.pairs)
+}
+
+/// Maximum size of a drawing. Larger ones do not fit on a terminal.
+const MOST_PHASES: usize = 5;
+const MOST_NODES: usize = 16;
+/// Columns from one phase to the next.
+const STEP: usize = 20;
+/// Columns before the first phase.
+const MARGIN: usize = 13;
+
+/// Returns whether a figure belongs to a node or phase. The drawing shows it, and the table has no column for it.
+pub(super) fn is_part(figure: &str) -> bool {
+    let rest = figure.strip_prefix("node").unwrap_or_default();
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    digits > 0 && rest[digits..].starts_with('_')
+}
+
+/// Returns the drawing of a row, or `None` if it is not a pipeline.
+pub(super) fn drawing(row: &Measurement) -> Option<String> {
+    let axis = |name: &str| row.axes.get(name).map(String::as_str);
+    let count = |name: &str| axis(name)?.parse::<usize>().ok();
+    let (nodes, phases, buffers) = (count("nodes")?, count("phases")?, count("buffers")?);
+    let total = row.mb_per_s()?.median;
+    let (source, sink) = (plain(axis("source")?), plain(axis("sink")?));
+    let block = Bytes(row.bytes?);
+    let mut text = format!(
+        "  {source} -> {nodes} x {phases} -> {sink}: {buffers} x {nodes} x {block} through each node, \
+         {total:.1} MB/s in all\n"
+    );
+    let started = row.figure("started_processes").unwrap_or(0.0) as usize;
+    let ends = nodes * nodes * (phases - 1);
+    let _ = if started > nodes {
+        writeln!(
+            text,
+            "  {started} processes: nodes: {nodes}, and {} started by them (phases: {}, senders: {ends}, \
+             receivers: {ends})",
+            started - nodes,
+            nodes * phases
+        )
+    } else {
+        writeln!(
+            text,
+            "  nodes: {started} processes; phases: {}, senders: {ends}, receivers: {ends} threads",
+            nodes * phases
+        )
+    };
+    let _ = writeln!(
+        text,
+        "  === all-to-all between nodes: unix inside a node{}",
+        if nodes > 1 { ", tcp between nodes" } else { "" }
+    );
+    if nodes > MOST_NODES || phases > MOST_PHASES {
+        return Some(text + "  too large for a drawing; the result file has all stages\n");
+    }
+    text += &format!("\n{:MARGIN$}", "");
+    for phase in 1..=phases {
+        let _ = write!(text, "{:<STEP$}", format!("phase {phase}"));
+    }
+    text.truncate(text.trim_end().len());
+    for node in 0..nodes {
+        let arrow = format!("[##]{}> ", "=".repeat(STEP - 6));
+        let rate = row.figure(&format!("node{node}_mb_per_s"))?;
+        let _ = write!(
+            text,
+            "\n  {:<w$}{}[##]  {rate:.1} MB/s",
+            format!("node {node}"),
+            arrow.repeat(phases - 1),
+            w = MARGIN - 2
+        );
+        for what in ["data", "room"] {
+            let (label, noun) = if what == "data" { ("waits for", "data") } else { ("", "buffer") };
+            let _ = write!(text, "\n  {label:<w$}", w = MARGIN - 2);
+            for phase in 1..=phases {
+                let ms = row.figure(&format!("node{node}_phase{phase}_waited_for_{what}_ms"))?;
+                let _ = write!(text, "{:<STEP$}", format!("{noun} {ms:.2} ms"));
+            }
+            text.truncate(text.trim_end().len());
+        }
+    }
+    Some(text + "\n")
+}
