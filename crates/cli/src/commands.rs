@@ -27,16 +27,18 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use ombx_core::benchmark::Registry;
+use ombx_launch::this_process;
+use ombx_launch::{
+    launch::{self, detection},
+    output::terminal,
+    role,
+};
 use ombx_record::error::{Error, Exit, Result};
 use ombx_record::file::is_named_as_result;
 
 use crate::{
     arguments::{argv, output::some_of, parameters},
-    families,
-    job::lookup,
-    launch::{self, detection},
-    output::terminal,
-    role,
+    families, lookup,
     suite::is_suite,
 };
 
@@ -178,7 +180,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
         Some(shell) => completions::answer(registry, &parser, shell),
         None => {
             let words = run::expanded(&parser, words)?;
-            argv::settle(words.clone());
+            this_process::settle(words.clone());
             execute(registry, &parser, words)
         }
     }
@@ -222,7 +224,7 @@ fn perform(
             role::run(&run::prepare(registry, parser, matches, args, chosen()?)?)
         }
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
-        Command::Cluster(options) => ombx_cluster::run(options, argv::executable()?),
+        Command::Cluster(options) => ombx_cluster::run(options, this_process::executable()?),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Check(args) => check::check(registry, parser, &args),
         Command::Osu(args) => osu::osu(registry, parser, matches, *args),
@@ -415,7 +417,7 @@ pub(crate) mod tests {
     pub(crate) fn prepare(registry: &Registry, line: &str) -> Result<()> {
         let parser = parser(registry);
         let words = shell_words::split(line).unwrap().into_iter().map(OsString::from).collect();
-        let words = run::expanded(&parser, argv::normalized(words))?;
+        let words = run::expanded(&parser, this_process::normalized(words))?;
         let parsed = parse(&parser, words);
         let (command, matches) = parsed.map_err(|e| Error::usage(e.to_string()))?;
         match command {

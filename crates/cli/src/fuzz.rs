@@ -8,6 +8,8 @@ use ombx_core::benchmark::Registry;
 use ombx_draw::terminal::Characters;
 use ombx_drop_in::osu::OsuTable;
 use ombx_estimate::samples::SampleStore;
+use ombx_launch::this_process;
+use ombx_launch::{job::Job, stderr};
 use ombx_record::error::{Error, Kind, Result};
 use ombx_record::file;
 use ombx_report::{Report, Samples, Source, page};
@@ -16,8 +18,6 @@ use ombx_show::Renderer as _;
 use crate::{
     arguments::{argv, parameters},
     commands::{self, Command, check, compare, imb, links, osu, run},
-    job::Job,
-    stderr,
     suite::Suite,
 };
 
@@ -35,7 +35,7 @@ pub fn command_line(bytes: &[u8]) {
     if let Err(error) = argv::check_lengths(&words) {
         return check_message(&error.to_string());
     }
-    let (command, matches) = match commands::parse(parser, argv::normalized(words)) {
+    let (command, matches) = match commands::parse(parser, this_process::normalized(words)) {
         Ok(parsed) => parsed,
         Err(error) => return check_message(&argv::mistake_sentence(&error)),
     };
@@ -73,7 +73,7 @@ fn check_job(job: &Job) -> Result<()> {
     assert!(job.extent.ranks > 0 && !job.work.kinds().is_empty());
     #[cfg(feature = "sockets")]
     if job.start.hostfile.is_none() {
-        crate::launch::coordinator::of_ranks(&job.start, job.extent.ranks)?;
+        ombx_launch::launch::coordinator::of_ranks(&job.start, job.extent.ranks)?;
     }
     Ok(())
 }
@@ -132,12 +132,11 @@ pub fn pages(bytes: &[u8]) {
 /// written and read again.
 #[cfg(feature = "sockets")]
 pub fn hosts(bytes: &[u8]) {
-    use ombx_record::codec;
-
-    use crate::{
+    use ombx_launch::{
         launch::{hosts::hosts_of_file, invitation::Invitation, served},
         rank::sockets,
     };
+    use ombx_record::codec;
     let text = String::from_utf8_lossy(bytes);
     match hosts_of_file("hosts", &text) {
         Ok(hosts) => {

@@ -5,11 +5,6 @@
 
 #![cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "only launchers of MPI need it"))]
 
-/// Writes one formatted line to standard error.
-macro_rules! stderr_line {
-    ($($words:tt)*) => { $crate::stderr::write_line(format_args!($($words)*)) };
-}
-
 /// Arguments that several commands share.
 mod arguments {
     pub(crate) mod argv;
@@ -21,20 +16,11 @@ mod arguments {
     pub(crate) mod values;
 }
 
-mod build;
 mod commands;
 mod families;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
-mod job;
-mod launch;
-mod output;
-#[cfg(feature = "sockets")]
-mod private_file;
-mod rank;
-mod result_file;
-mod role;
-mod stderr;
+mod lookup;
 mod suite;
 
 use std::{
@@ -43,11 +29,12 @@ use std::{
 };
 
 use ombx_core::benchmark::Registry;
-
-use crate::{
-    arguments::argv,
+#[cfg(feature = "mpi")]
+use ombx_launch::rank;
+use ombx_launch::{
     launch::{detection, preflight},
     output::{monitoring, terminal},
+    role, stderr, stderr_line, this_process,
 };
 
 /// Lets this process learn how its children end. A parent that ignores SIGCHLD passes that on, and children then leave no exit status.
@@ -67,7 +54,7 @@ pub fn main() -> ExitCode {
     // A write beyond the limit of file sizes then fails, instead of killing this process.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
     take_children_back();
-    let words = argv::typed();
+    let words = this_process::typed();
     let service = monitoring::service(&words);
     #[cfg(feature = "mpi")]
     let measures = words.get(1).is_some_and(|command| commands::MEASURING.iter().any(|name| command == name));

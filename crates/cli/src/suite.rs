@@ -12,6 +12,7 @@ use ombx_core::{
     benchmark::{Benchmark, Choice, Chosen, Registry},
     measure::runner::Part,
 };
+use ombx_launch::job::selection;
 use ombx_record::{
     error::{Error, Result},
     regular_file::read_named_on_ranks,
@@ -24,7 +25,7 @@ use crate::{
         parameters::{self, HOSTS},
     },
     commands::run::{self, RunArgs},
-    job::{lookup, selection},
+    lookup,
 };
 
 pub(crate) use self::file::{Entry, OwnKeys, OwnValue, Suite, is_suite};
@@ -195,7 +196,7 @@ impl Suite {
         if here.is_empty() {
             Ok(Vec::new())
         } else {
-            selection::benchmarks(registry, &here).map_err(|e| self.at(entry.run_line, &e))
+            lookup::benchmarks(registry, &here).map_err(|e| self.at(entry.run_line, &e))
         }
     }
 

@@ -5,12 +5,10 @@ use std::time::Duration;
 use clap::Args;
 use ombx_core::measure::plan::Effort;
 use ombx_estimate::launches::USUAL_BUDGET;
+use ombx_launch::job::launches::{Goal, LaunchCount, Launches, PRECISION, random_seed};
 use ombx_record::unit::{self, Bytes};
 
-use crate::{
-    arguments::values,
-    job::launches::{Goal, LaunchCount, Launches, PRECISION, random_seed},
-};
+use crate::arguments::values;
 
 /// Time after which nine launches are enough, if the user asks for nothing particular: a first answer should not take longer.
 const FIRST_ANSWER: Duration = Duration::from_secs(3);

@@ -11,19 +11,17 @@ use ombx_estimate::{
     percentiles::Percentiles,
     samples::CaseSamples,
 };
+use ombx_launch::output::{
+    destination::{Color, Destination, Existing, Format, Screen},
+    renderers,
+};
 use ombx_record::{
     error::{Error, Result},
     unit::{self, Bytes},
 };
 use ombx_show::Shown;
 
-use crate::{
-    arguments::launches::Sizes,
-    output::{
-        destination::{Color, Destination, Existing, Format, Screen},
-        renderers,
-    },
-};
+use crate::arguments::launches::Sizes;
 
 /// Where rows go and what else is printed.
 #[derive(Debug, Args)]

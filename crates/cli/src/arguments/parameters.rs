@@ -13,7 +13,7 @@ use ombx_record::{
     regular_file::{read_named_on_ranks, shown_name},
 };
 
-pub(crate) use crate::launch::start::HOSTS;
+pub(crate) use ombx_launch::launch::start::HOSTS;
 
 use crate::arguments::values::HostList;
 

@@ -4,14 +4,12 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, builder::NonEmptyStringValueParser};
 use ombx_host::{host_name::is_here, search_path};
+use ombx_launch::launch::start::{Bind, Launcher, Server, Start};
 use ombx_record::unit;
 
-use crate::{
-    arguments::{
-        output::some_of,
-        values::{self, HostList},
-    },
-    launch::start::{Bind, Launcher, Server, Start},
+use crate::arguments::{
+    output::some_of,
+    values::{self, HostList},
 };
 
 /// Which ranks to start, where and how.

@@ -27,6 +27,17 @@ use ombx_estimate::{
     number::Units,
 };
 use ombx_host::since::Since;
+use ombx_launch::stderr_line;
+use ombx_launch::{
+    job::{self, launches::random_seed, rank_job::LaunchSettings, selection},
+    launch::{
+        detection,
+        finite_run::{self, Interruption},
+        preflight,
+        start::{Launcher, Start},
+    },
+    output::target::ResultTarget,
+};
 use ombx_record::file::{self, Record};
 use ombx_record::result::{KnownBatches, RowName};
 use ombx_record::{
@@ -42,20 +53,13 @@ use signal_hook::{
 };
 
 use self::side::{Ended, SideCommand, Variable};
+use crate::lookup;
 use crate::{
     arguments::{argv, output::OutputArgs},
     commands::{
         compare::{GateArgs, Printing, conclude},
         run::{self, RunArgs},
     },
-    job::{self, launches::random_seed, rank_job::LaunchSettings, selection},
-    launch::{
-        detection,
-        finite_run::{self, Interruption},
-        preflight,
-        start::{Launcher, Start},
-    },
-    output::target::ResultTarget,
 };
 
 #[derive(Debug, Args)]
@@ -117,7 +121,7 @@ pub(crate) fn ab(
     if a.is_none() && b.is_none() && env_a.is_empty() && env_b.is_empty() {
         return Err(Error::usage("nothing differs: give --b COMMAND, or variables with --env-b NAME=VALUE"));
     }
-    let choices = selection::benchmarks(registry, &run.patterns);
+    let choices = lookup::benchmarks(registry, &run.patterns);
     let choices = choices.map_err(|e| run::after_list(registry, matches, &run.patterns, e))?;
     let plan = run::plan(&run, chosen, &choices)?;
     let out = side::result_paths(&run.output.file);

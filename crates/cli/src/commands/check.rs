@@ -11,6 +11,16 @@ use clap::{Args, Command};
 use ombx_core::benchmark::Registry;
 use ombx_estimate::baseline::Baseline;
 use ombx_host::{environment::timestamp, host::HostState};
+use ombx_launch::stderr_line;
+use ombx_launch::{
+    launch::detection,
+    output::{
+        destination::Format,
+        monitoring,
+        target::{self, ResultTarget},
+        terminal, unwritable,
+    },
+};
 use ombx_record::{
     error::{Error, Result},
     unit,
@@ -23,18 +33,9 @@ use self::{
     measurement::Budget,
     report::Report,
 };
-use crate::{
-    arguments::{
-        output::{FileArgs, JSON, JUNIT, NAGIOS, some_of},
-        values,
-    },
-    launch::detection,
-    output::{
-        destination::Format,
-        monitoring,
-        target::{self, ResultTarget},
-        terminal, unwritable,
-    },
+use crate::arguments::{
+    output::{FileArgs, JSON, JUNIT, NAGIOS, some_of},
+    values,
 };
 
 /// Number of characters of the date in a time of RFC 3339.

@@ -1,10 +1,9 @@
 //! `ombx codegen`: files that follow from the arguments and the result format, for installations and tests.
 
 use clap::{Args, Command, ValueEnum};
+use ombx_launch::output::terminal;
 use ombx_record::error::Result;
 use serde_json::{Value, json};
-
-use crate::output::terminal;
 
 #[derive(Debug, Args)]
 pub(crate) struct CodegenArgs {

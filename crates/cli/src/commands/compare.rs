@@ -8,14 +8,8 @@ use std::{
 use clap::{Args, ValueEnum};
 use ombx_compare::{CaseComparison, Comparison, Settings, Side, SideResults, Verdict};
 use ombx_estimate::number::Units;
-use ombx_record::{
-    error::{Error, Exit, Result},
-    unit::{check_no_fraction, counted, percentage},
-};
-use ombx_show::compare::{self as render, percent, verdict};
-
-use crate::{
-    arguments::output::{COLORS, JSON, JUNIT, UNITS, chosen_units, some_of},
+use ombx_launch::stderr_line;
+use ombx_launch::{
     output::{
         destination::{Color, Format},
         junit::{self, Outcome, TestCase},
@@ -24,6 +18,13 @@ use crate::{
     },
     result_file::{KnownRuns, of_directory},
 };
+use ombx_record::{
+    error::{Error, Exit, Result},
+    unit::{check_no_fraction, counted, percentage},
+};
+use ombx_show::compare::{self as render, percent, verdict};
+
+use crate::arguments::output::{COLORS, JSON, JUNIT, UNITS, chosen_units, some_of};
 
 /// Name of the words on the command line.
 pub(crate) const SIDES: &str = "BASE NEW";

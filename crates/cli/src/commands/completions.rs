@@ -12,9 +12,10 @@ use clap_complete::{
     env::{Bash, EnvCompleter, Fish, Zsh},
 };
 use ombx_core::benchmark::{Choice, Registry};
+use ombx_launch::output::terminal;
 use ombx_record::error::{Error, Result};
 
-use crate::{commands::help, families, job::lookup, output::terminal, suite};
+use crate::{commands::help, families, lookup, suite};
 
 /// Environment variable through which the script of a shell asks for completions: its value is the shell.
 const ASKED_BY: &str = "_OMBX_COMPLETE";

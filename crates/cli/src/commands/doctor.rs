@@ -14,22 +14,9 @@ use ombx_core::{
 };
 use ombx_host::environment::place_of_thread;
 use ombx_host::{environment::hostname, host::HostState, machine};
-use ombx_record::{
-    error::{Error, Exit, Result},
-    fact::{self, HostFacts},
-    order::sort_by_number,
-    result::{Mark, MarkCode, Place},
-};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-
-use self::report::{Examination, Finding, ThisHost, WIDTH};
-use crate::{
-    arguments::{
-        argv,
-        output::{JSON, JUNIT, NAGIOS, some_of},
-        start::StartArgs,
-    },
+use ombx_launch::stderr_line;
+use ombx_launch::this_process;
+use ombx_launch::{
     job::files_used,
     launch::{
         detection,
@@ -40,6 +27,20 @@ use crate::{
     },
     output::{destination::Format, monitoring, target, terminal, unwritable},
     role,
+};
+use ombx_record::{
+    error::{Error, Exit, Result},
+    fact::{self, HostFacts},
+    order::sort_by_number,
+    result::{Mark, MarkCode, Place},
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use self::report::{Examination, Finding, ThisHost, WIDTH};
+use crate::arguments::{
+    output::{JSON, JUNIT, NAGIOS, some_of},
+    start::StartArgs,
 };
 
 /// Default number of ranks to check.
@@ -213,7 +214,7 @@ fn examine_start(start: &Start, ranks: u32, interruption: &Interruption) -> Exam
 /// Starts ranks as `ombx run` does. Returns the name of the launcher, and what each rank reports.
 fn start_ranks(start: &Start, ranks: u32, interruption: &Interruption) -> Result<(String, Vec<ProbedRank>)> {
     preflight::reach_all(start, mpiexec::remote_shell(start), Medium::Mpi, hosts::REACH_LIMIT)?;
-    let words = vec![argv::executable()?.into(), "doctor".into(), "--probe".into()];
+    let words = vec![this_process::executable()?.into(), "doctor".into(), "--probe".into()];
     let command = mpiexec::command(start, ranks, Threading::Single, words)?;
     let name = command.get_program().to_string_lossy().into_owned();
     // Signals end everything but the probe at once: its launcher and ranks must end first.

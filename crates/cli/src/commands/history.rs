@@ -9,6 +9,15 @@ use std::{
 use clap::Args;
 use ombx_compare::history::{Case, History, Selection, Series, Store, newest};
 use ombx_host::environment::timestamp;
+use ombx_launch::stderr_line;
+use ombx_launch::{
+    output::{
+        destination::{Color, Format},
+        renderers, target,
+        terminal::{self, is_closed, reason},
+    },
+    stderr,
+};
 use ombx_record::link::MOST_RANKS;
 use ombx_record::{
     error::{Error, Exit, Result},
@@ -17,17 +26,9 @@ use ombx_record::{
 use ombx_report::{Report, Timeline, page};
 use ombx_show::history::{self as render, Screen};
 
-use crate::{
-    arguments::{
-        output::{COLORS, JSON, row_pattern, some_of},
-        values::{self, number},
-    },
-    output::{
-        destination::{Color, Format},
-        renderers, target,
-        terminal::{self, is_closed, reason},
-    },
-    stderr,
+use crate::arguments::{
+    output::{COLORS, JSON, row_pattern, some_of},
+    values::{self, number},
 };
 
 #[derive(Debug, Args)]

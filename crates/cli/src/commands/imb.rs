@@ -11,16 +11,9 @@ use ombx_core::benchmark::{
     payload::{BLOCK_LENGTH, Datatype, STRIDE},
 };
 use ombx_drop_in::imb::{ImbBenchmark, ImbHeader, ImbProgram, ImbTable};
-use ombx_record::error::{Error, Result};
-
-use self::{
-    arguments::{ImbArgs, TypeArgs},
-    plan::Iterations,
-    programs::{Entry, Program},
-};
-use crate::{
-    arguments::argv,
-    commands::help::page::Page,
+use ombx_launch::stderr_line;
+use ombx_launch::this_process;
+use ombx_launch::{
     job::{Job, selection},
     launch::{detection, preflight, start::Start},
     output::{
@@ -29,6 +22,14 @@ use crate::{
     },
     role,
 };
+use ombx_record::error::{Error, Result};
+
+use self::{
+    arguments::{ImbArgs, TypeArgs},
+    plan::Iterations,
+    programs::{Entry, Program},
+};
+use crate::{arguments::argv, commands::help::page::Page};
 
 /// Default of `-n` and of `-npmin`.
 const RANKS: u32 = 2;
@@ -135,7 +136,7 @@ pub(crate) fn prepare(
         } else {
             ImbHeader::Title
         },
-        calling: args.name.map(|name| calling(program, &name, argv::as_typed())).unwrap_or_default(),
+        calling: args.name.map(|name| calling(program, &name, this_process::as_typed())).unwrap_or_default(),
         sizes: (args.msglen.is_none() && args.msgsize.is_empty())
             .then(|| [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0))),
         types: [args.types.data_type, args.types.red_data_type],
@@ -184,7 +185,7 @@ fn help(parser: &clap::Command, program: Option<&Program>) -> String {
     let is_shown = |arg: &clap::Arg| program.is_none() || arg.get_id() != "install_links";
     let Some(imb) = parser.find_subcommand("imb") else { return String::new() };
     let page = Page::of_stdout();
-    if program.is_none() && !argv::asks_for_all_options() {
+    if program.is_none() && !this_process::asks_for_all_options() {
         return page.replacing(title.trim_end(), &usage, imb);
     }
     page.program((title.trim_end(), &usage), imb, &is_shown, HELP_FOOT)

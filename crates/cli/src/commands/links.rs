@@ -28,14 +28,8 @@ use ombx_record::{
 use ombx_sweep::{schedule::Mode, sweep::Task};
 
 #[cfg(feature = "mpi")]
-use crate::job::accelerator;
-use crate::{
-    arguments::{
-        launches::{EffortArgs, Sizes},
-        output::{NAGIOS, OutputArgs, some_of},
-        start::StartArgs,
-        values,
-    },
+use ombx_launch::job::accelerator;
+use ombx_launch::{
     job::{
         self, Extent, Job, Work,
         launches::{Goal, LaunchCount, Launches, random_seed},
@@ -44,6 +38,13 @@ use crate::{
     launch::{detection, finite_run, hosts::slots, start::Start},
     output::destination::Format,
     result_file,
+};
+
+use crate::arguments::{
+    launches::{EffortArgs, Sizes},
+    output::{NAGIOS, OutputArgs, some_of},
+    start::StartArgs,
+    values,
 };
 
 /// Benchmarks of two ranks that measure a link, over MPI and over sockets.

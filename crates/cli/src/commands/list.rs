@@ -2,14 +2,15 @@
 
 use clap::{Args, ValueEnum};
 use ombx_core::benchmark::{Benchmark, Heading, LETTERS, Parameter, Registry};
+use ombx_launch::output::terminal;
 use ombx_record::error::Result;
 use ombx_show::wrapped;
 use serde_json::{Value, json};
 
+use crate::lookup;
 use crate::{
     families,
-    job::{lookup::counterpart, selection},
-    output::terminal,
+    lookup::counterpart,
     suite::{self, Resolved},
 };
 
@@ -53,7 +54,7 @@ pub(crate) fn list(registry: &Registry, args: &ListArgs) -> Result<u8> {
         (None, []) => registry.all().to_vec(),
         (None, patterns) => {
             let patterns: Vec<String> = patterns.iter().map(|word| pattern(registry, word)).collect();
-            selection::benchmarks(registry, &patterns)?.iter().map(|c| c.bench).collect()
+            lookup::benchmarks(registry, &patterns)?.iter().map(|c| c.bench).collect()
         }
     };
     let columns = terminal::columns();

@@ -10,15 +10,9 @@ use std::{
 use clap::Args;
 use ombx_compare::model;
 use ombx_estimate::{publishable::Publishable, samples::SampleStore};
-use ombx_record::error::{Error, Exit, Result};
-use ombx_record::file::{self, ResultFile};
-use ombx_show::model::{self as render, Shown};
-
-use crate::{
-    arguments::{
-        argv,
-        output::{COLORS, FileArgs, JSON, some_of},
-    },
+use ombx_launch::stderr_line;
+use ombx_launch::this_process;
+use ombx_launch::{
     launch::{
         detection,
         finite_run::{self, Interruption},
@@ -31,6 +25,11 @@ use crate::{
     },
     result_file::KnownRuns,
 };
+use ombx_record::error::{Error, Exit, Result};
+use ombx_record::file::{self, ResultFile};
+use ombx_show::model::{self as render, Shown};
+
+use crate::arguments::output::{COLORS, FileArgs, JSON, some_of};
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
@@ -133,7 +132,7 @@ fn measured(parser: &clap::Command, args: &ModelArgs) -> Result<std::result::Res
     if io::stderr().is_terminal() {
         stderr_line!("ombx: measuring {} and {}, which takes a minute or two", benchmarks[0], benchmarks[1]);
     }
-    let mut command = Command::new(argv::executable()?);
+    let mut command = Command::new(this_process::executable()?);
     command.args(["run", "--quiet", "--color=never", "--format=jsonl"]).args(&args.run).args(benchmarks);
     let ended = finite_run::run(command, LONGEST, || interruption.has_arrived());
     if let Some(code) = interruption.exit_code() {

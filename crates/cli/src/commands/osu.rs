@@ -9,6 +9,17 @@ use ombx_core::{
     measure::{plan::Effort, runner::Part},
 };
 use ombx_drop_in::osu::OsuTable;
+use ombx_launch::stderr_line;
+use ombx_launch::this_process;
+use ombx_launch::{
+    job::{Job, selection},
+    launch::{detection, preflight, start::Start},
+    output::{
+        destination::{Destination, GraphRequest, Screen},
+        target, terminal,
+    },
+    role,
+};
 use ombx_record::{
     error::{Error, Exit, Result},
     order::sort_by_number,
@@ -20,13 +31,7 @@ use self::arguments::OsuArgs;
 use crate::{
     arguments::argv,
     commands::{help::page::Page, imb::programs},
-    job::{Job, lookup, selection},
-    launch::{detection, preflight, start::Start},
-    output::{
-        destination::{Destination, GraphRequest, Screen},
-        target, terminal,
-    },
-    role,
+    lookup,
 };
 
 /// Lists programs, installs links, prints help, or measures.
@@ -127,7 +132,7 @@ fn help(parser: &clap::Command, program: Option<&Program>) -> Result<String> {
         let about = "Replace an OSU benchmark: same name, options, output\nIt starts the ranks, if no \
                      launcher has. ombx osu lists the programs, ombx osu PROGRAM --help has the options of \
                      one.";
-        if !argv::asks_for_all_options() {
+        if !this_process::asks_for_all_options() {
             return Ok(page.replacing(about, usage, osu));
         }
         return Ok(page.program((about, usage), osu, &|_| true, NOTES));

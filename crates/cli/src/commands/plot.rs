@@ -9,16 +9,17 @@ use ombx_estimate::{
     number::{RateUnit, Units},
     samples::{CaseSamples, SampleStore},
 };
+use ombx_launch::stderr_line;
+use ombx_launch::{
+    output::{target, terminal::reason},
+    result_file::{KnownRuns, Sorter, only_sweep, records},
+};
 use ombx_links::verdict::SweepCollector;
 use ombx_links::verdict::SweptRun;
 use ombx_record::error::{Error, Result};
 use ombx_record::file::Record;
 
-use crate::{
-    arguments::output::{RowArgs, some_of},
-    output::{target, terminal::reason},
-    result_file::{KnownRuns, Sorter, only_sweep, records},
-};
+use crate::arguments::output::{RowArgs, some_of};
 
 #[derive(Debug, Args)]
 pub(crate) struct PlotArgs {

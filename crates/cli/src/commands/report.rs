@@ -16,6 +16,12 @@ use ombx_estimate::{
     samples::SampleStore,
 };
 use ombx_host::environment::timestamp;
+use ombx_launch::stderr_line;
+use ombx_launch::{
+    output::target,
+    result_file::{FileRecords, KnownRuns, Sorter, found_records, records, without_times},
+    stderr,
+};
 use ombx_links::verdict::SweepCollector;
 use ombx_links::verdict::SweptFile;
 use ombx_record::error::{Error, Result};
@@ -26,12 +32,7 @@ use super::{
     compare::{Names, read_names},
     history,
 };
-use crate::{
-    arguments::output::{UNITS, chosen_units, some_of},
-    output::target,
-    result_file::{FileRecords, KnownRuns, Sorter, found_records, records, without_times},
-    stderr,
-};
+use crate::arguments::output::{UNITS, chosen_units, some_of};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {

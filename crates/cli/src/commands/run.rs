@@ -22,6 +22,11 @@ use ombx_core::{
 };
 use ombx_estimate::percentiles::Percentiles;
 use ombx_host::performance::kernel_meter;
+use ombx_launch::{
+    job::{self, Extent, Job, Work, launches::Launches, rank_job::LaunchSettings, selection},
+    launch::{detection, mpiexec, start::Start},
+    result_file,
+};
 use ombx_record::file::Record;
 use ombx_record::{
     error::{Error, Result},
@@ -38,9 +43,7 @@ use crate::{
         start::{ConnectArgs, StartArgs},
         values,
     },
-    job::{self, Extent, Job, Work, launches::Launches, lookup, rank_job::LaunchSettings, selection},
-    launch::{detection, mpiexec, start::Start},
-    result_file, suite,
+    lookup, suite,
 };
 
 /// Validates a command line and builds its job. Starts nothing.
@@ -69,7 +72,7 @@ pub(crate) fn prepare(
         let parts = suite.parts.into_iter().map(|(_, part)| part).collect();
         return job(suite.args, suite.ranks, parts, file);
     }
-    let choices = selection::benchmarks(registry, &args.patterns);
+    let choices = lookup::benchmarks(registry, &args.patterns);
     let mut choices = choices.map_err(|e| after_list(registry, matches, &args.patterns, e))?;
     if is_connected {
         choices = selection::over_sockets(choices)?;
@@ -388,7 +391,7 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
     if chosen.includes(Initialization::Session) {
         mpiexec::sessions_exist()?;
     }
-    job::check_load(&args.under, choices)?;
+    lookup::check_load(&args.under, choices)?;
     if chosen.names().any(|name| name == "remote-shell") && args.start.are_here() {
         return Err(Error::usage(
             "--remote-shell starts nodes on other hosts, but all nodes are on this one: name other hosts \

@@ -16,6 +16,18 @@ use ombx_estimate::{
     samples::SampleStore,
     text::plain,
 };
+use ombx_launch::stderr_line;
+use ombx_launch::{
+    output::{
+        destination::{Color, Format},
+        renderers::{self, Notes},
+        target,
+        terminal::{self, is_closed, print, reason},
+        unwritable,
+    },
+    result_file::{self, KnownRuns, Sorter, no_sweep, records, say_cut_off, several_sweeps, without_times},
+    stderr,
+};
 use ombx_links::verdict::SweepCollector;
 use ombx_links::verdict::SweptRun;
 use ombx_links::{matrix::Bands, verdict::LinkSweep};
@@ -35,15 +47,6 @@ use tempfile::SpooledTempFile;
 use crate::{
     arguments::output::{COLORS, FORMATS, RowArgs, ShownArgs, some_of},
     commands::history,
-    output::{
-        destination::{Color, Format},
-        renderers::{self, Notes},
-        target,
-        terminal::{self, is_closed, print, reason},
-        unwritable,
-    },
-    result_file::{self, KnownRuns, Sorter, no_sweep, records, say_cut_off, several_sweeps, without_times},
-    stderr,
 };
 
 #[derive(Debug, Args)]

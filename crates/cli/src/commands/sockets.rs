@@ -4,6 +4,17 @@ use std::{net::IpAddr, path::PathBuf, process, time::Duration};
 
 use clap::{Args, ValueEnum};
 use ombx_host::environment::hostname;
+use ombx_launch::stderr_line;
+use ombx_launch::{
+    launch::{
+        invitation::{Invitation, WORKER},
+        served::{self, TOKEN, read_job},
+        start::PORT,
+    },
+    output::terminal,
+    private_file,
+    rank::sockets::ELSEWHERE,
+};
 use ombx_record::{
     codec,
     error::{Error, Result},
@@ -16,17 +27,7 @@ use ombx_sockets::{
     socket::{SocketOptions, address_towards},
 };
 
-use crate::{
-    arguments::values,
-    launch::{
-        invitation::{Invitation, WORKER},
-        served::{self, TOKEN, read_job},
-        start::PORT,
-    },
-    output::terminal,
-    private_file,
-    rank::sockets::ELSEWHERE,
-};
+use crate::arguments::values;
 
 #[derive(Debug, Args)]
 pub(crate) struct SocketsArgs {

@@ -7,7 +7,7 @@ use ombx_record::error::{Error, Result};
 use toml::de::{DeTable, DeValue};
 
 use crate::{
-    job::lookup,
+    lookup,
     suite::{self, Given, Layer},
 };
 

@@ -12,6 +12,14 @@ use std::{
 
 use ombx_compare::Turn;
 use ombx_host::search_path;
+use ombx_launch::this_process;
+use ombx_launch::{
+    launch::finite_run,
+    output::{
+        destination::Existing,
+        target::{self, ResultTarget},
+    },
+};
 use ombx_record::file::{self, Record, Records, RunOutcome};
 use ombx_record::{
     error::{Error, Exit, Result},
@@ -20,14 +28,7 @@ use ombx_record::{
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::SignalForwarder;
-use crate::{
-    arguments::{argv, output::FileArgs},
-    launch::finite_run,
-    output::{
-        destination::Existing,
-        target::{self, ResultTarget},
-    },
-};
+use crate::arguments::output::FileArgs;
 
 /// Time in which a command may end its ranks.
 const GRACE: Duration = Duration::from_secs(10);
@@ -64,7 +65,12 @@ impl SideCommand {
     pub(super) fn find(command: Option<&str>, variables: Vec<Variable>) -> Result<SideCommand> {
         let Some(command) = command else {
             let shown = "this ombx".to_owned();
-            return Ok(SideCommand { program: argv::executable()?, arguments: Vec::new(), variables, shown });
+            return Ok(SideCommand {
+                program: this_process::executable()?,
+                arguments: Vec::new(),
+                variables,
+                shown,
+            });
         };
         let wrong = |why: String| Error::usage(format!("{command} is not a command that runs ombx: {why}"));
         // The path of a file may contain blanks.

@@ -8,6 +8,10 @@ use std::{
 use clap::Command;
 use ombx_core::benchmark::{Choice, Registry};
 use ombx_estimate::launches::LEAST_LONG_LAUNCHES;
+use ombx_launch::{
+    job::files_used,
+    launch::{preflight, start::Start},
+};
 use ombx_links::verdict::Expectation;
 use ombx_record::{
     error::{Error, Result},
@@ -18,8 +22,6 @@ use ombx_record::{
 
 use crate::{
     commands::run,
-    job::files_used,
-    launch::{preflight, start::Start},
     suite::{self, OwnKeys, OwnValue, ResolvedEntry, Suite},
 };
 

@@ -16,6 +16,7 @@ use ombx_host::{
     environment::{hostname, timestamp},
     node_set,
 };
+use ombx_launch::result_file::KnownRuns;
 use ombx_record::{
     error::{Error, Exit, Result},
     regular_file,
@@ -25,10 +26,7 @@ use ombx_record::{
 use ombx_record::{file::ENDING, runs::hosts};
 use ombx_show::monitoring::Status;
 
-use crate::{
-    commands::check::{expectations::Entry, measurement::Measured},
-    result_file::KnownRuns,
-};
+use crate::commands::check::{expectations::Entry, measurement::Measured};
 
 /// Result of a limit, in ascending order of importance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,6 +5,11 @@ use std::{os::unix::process::ExitStatusExt, thread, time::Duration};
 
 use ombx_estimate::launches::{Cases, Group};
 use ombx_host::since::Since;
+use ombx_launch::this_process;
+use ombx_launch::{
+    job,
+    launch::finite_run::{self, Interruption, has_ended_by},
+};
 use ombx_record::file::{self, ResultFile, RunOutcome};
 use ombx_record::{
     error::{Error, Exit, Result},
@@ -12,11 +17,6 @@ use ombx_record::{
 };
 
 use super::expectations::Entry;
-use crate::{
-    arguments::argv,
-    job,
-    launch::finite_run::{self, Interruption, has_ended_by},
-};
 
 /// Shortest time in which a measurement is started.
 const LEAST: Duration = Duration::from_secs(1);
@@ -87,7 +87,7 @@ impl Budget {
             let why = format!("the budget of {} was spent before", seconds(self.all));
             return Ok(Measured { failure: Some(Failure { is_broken: false, why }), ..Measured::default() });
         }
-        let mut command = Command::new(argv::executable()?);
+        let mut command = Command::new(this_process::executable()?);
         command.args(["run", "--quiet", "--color=never", "--format=jsonl"]);
         command.arg(format!("--timeout={}ms", left.as_millis())).args(&entry.options).arg("--");
         command.args(&entry.patterns);

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, io, time::Duration};
 
 use comfy_table::{Table, presets};
+use ombx_launch::output::junit::{self, Outcome, TestCase};
 use ombx_links::causes;
 use ombx_record::{
     fact::HostFacts,
@@ -20,7 +21,6 @@ use super::{
     judgement::{Finding, State},
     measurement::seconds,
 };
-use crate::output::junit::{self, Outcome, TestCase};
 
 /// Result of a check.
 #[derive(Debug)]

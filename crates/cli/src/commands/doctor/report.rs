@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 
 use ombx_host::{host::HostState, node_set};
+use ombx_launch::{
+    launch::mpiexec,
+    output::junit::{self, Outcome, TestCase},
+};
 use ombx_links::causes;
 use ombx_record::result::ClockProperties;
 use ombx_record::{
@@ -15,11 +19,6 @@ use ombx_show::{
     wrapped,
 };
 use serde_json::{Value, json};
-
-use crate::{
-    launch::mpiexec,
-    output::junit::{self, Outcome, TestCase},
-};
 
 /// Maximum number of hosts that the text names.
 const NAMED_HOSTS: usize = 8;

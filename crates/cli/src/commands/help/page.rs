@@ -4,16 +4,12 @@ use std::collections::BTreeSet;
 
 use clap::{Arg, ArgAction, Command, builder::PossibleValue};
 use ombx_core::benchmark::{Benchmark, Choice, Heading, Registry};
+use ombx_launch::{job::selection::each_once, output::terminal};
 use ombx_record::error::Error;
 use ombx_show::wrapped;
 
 use super::examples::{self, Examples};
-use crate::{
-    arguments::parameters,
-    job::{lookup, selection::each_once},
-    output::terminal,
-    suite::is_suite,
-};
+use crate::{arguments::parameters, lookup, suite::is_suite};
 
 /// Widest page, and that without a terminal.
 const WIDEST: usize = 110;

@@ -10,7 +10,7 @@ use super::{
     page::{Detail, Page},
     reference, visible,
 };
-use crate::{commands::list, families, job::lookup};
+use crate::{commands::list, families, lookup};
 
 /// Shortest word that names of benchmarks are searched for.
 const SHORTEST: usize = 2;

@@ -11,7 +11,7 @@ use ombx_drop_in::imb::{
 };
 use ombx_record::error::{Error, Result};
 
-use crate::{arguments::argv, job::lookup};
+use crate::{arguments::argv, lookup};
 
 /// A program of IMB.
 pub(crate) struct Program {

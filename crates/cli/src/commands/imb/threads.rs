@@ -14,6 +14,7 @@ use ombx_core::{
     },
 };
 use ombx_drop_in::imb::{ImbBenchmark, ImbClass};
+use ombx_launch::this_process::THREADS;
 use ombx_record::{
     error::{Error, Result},
     unit::Bytes,
@@ -24,7 +25,7 @@ use super::{
     plan::{WINDOW, usable},
     programs::Program,
 };
-use crate::arguments::argv::{self, THREADS};
+use crate::arguments::argv;
 
 /// Alignment of buffers in bytes.
 const PAGE: u64 = 4096;

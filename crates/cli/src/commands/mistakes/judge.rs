@@ -21,11 +21,13 @@ use std::{
 
 use ombx_core::benchmark::Registry;
 use ombx_host::since::Since;
+use ombx_launch::stderr;
+use ombx_launch::this_process;
 use ombx_record::error::Kind;
 use rustix::fs::fstat;
 use tempfile::TempDir;
 
-use crate::{arguments::argv, commands, stderr};
+use crate::commands;
 
 /// Variable by which a test tells its child process to judge, with the directory of both processes.
 const DIRECTORY: &str = "OMBX_TEST_DIRECTORY";
@@ -160,7 +162,7 @@ impl Judge {
         // The line before may be longer.
         self.line.write_all_at(format!("{shown:SHOWN$}").as_bytes(), 0).unwrap();
         let before = self.traces();
-        let run = || commands::execute(&self.registry, &self.parser, argv::normalized(words));
+        let run = || commands::execute(&self.registry, &self.parser, this_process::normalized(words));
         let ended = catch_unwind(AssertUnwindSafe(run));
         let after = self.traces();
         let wrong = |what: String| Err(format!("{shown}: {what}"));

@@ -7,18 +7,16 @@ use ombx_core::{
     benchmark::{ParameterValue, Root},
     two_sided::pattern::Buffers,
 };
+use ombx_launch::output::destination::GraphForm;
 use ombx_record::{
     error::{Error, Result},
     unit::{Bytes, parse_memory},
 };
 
-use crate::{
-    arguments::{
-        output::{FileArgs, some_of},
-        start::StartArgs,
-        values,
-    },
-    output::destination::GraphForm,
+use crate::arguments::{
+    output::{FileArgs, some_of},
+    start::StartArgs,
+    values,
 };
 
 /// Variable by which a site leaves ombx out of the first line.

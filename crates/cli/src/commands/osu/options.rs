@@ -12,6 +12,10 @@ use ombx_core::{
 };
 use ombx_drop_in::osu::{OsuAccelerator, OsuColumns};
 use ombx_host::performance::{INSTRUCTIONS, kernel_meter};
+use ombx_launch::{
+    job::selection,
+    launch::{detection, mpiexec},
+};
 use ombx_record::{
     error::{Error, Result},
     unit::{Bytes, parse_sizes},
@@ -21,8 +25,6 @@ use super::{arguments::OsuArgs, covered, described};
 use crate::{
     arguments::parameters,
     commands::osu::{Program, ProgramKind, STARTUP},
-    job::selection,
-    launch::{detection, mpiexec},
 };
 
 /// Default of `-W`.

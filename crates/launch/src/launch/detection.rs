@@ -1,0 +1,213 @@
+//! Detection of the launcher that started this process.
+
+use std::{env, fs};
+
+use ombx_record::error::{Error, Result};
+use rustix::process::Pid;
+
+use crate::launch::orphans;
+
+/// A launcher, and this process as one of its ranks, from the environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartedBy {
+    /// Name of the launcher, for messages.
+    pub launcher: &'static str,
+    /// Rank of this process.
+    pub rank: u64,
+    /// Number of ranks, if the launcher publishes it.
+    pub ranks: Option<u64>,
+}
+
+/// Names of launchers that start ranks of one family of MPI only.
+pub(crate) const OPEN_MPI: &str = "Open MPI's mpiexec";
+pub(crate) const HYDRA: &str = "a Hydra mpiexec (MPICH and derivatives)";
+/// Launcher of HPE, which does not publish its number of ranks if they connect by PMIx.
+const PALS: &str = "PALS";
+
+/// Variables that each launcher sets: its name, rank, number of ranks. Open MPI's come before those of PMIx, which it sets too, and those
+/// of Flux and PALS before those of PMI.
+const VARIABLES: [(&str, &str, &str); 6] = [
+    (OPEN_MPI, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("flux run", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
+    (PALS, "PALS_RANKID", "PMI_SIZE"),
+    (HYDRA, "PMI_RANK", "PMI_SIZE"),
+    ("a PMIx launcher", "PMIX_RANK", "PMIX_SIZE"),
+    ("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+];
+
+/// Starts of the names of launchers, and of their processes that start ranks on a host. The kernel keeps 15 characters of a name.
+const STARTERS: [&str; 7] = ["hydra_pmi_proxy", "prted", "orted", "mpiexec", "mpirun", "orterun", "prterun"];
+/// The process of Slurm that starts a step, and words in its command line for those steps that are no ranks.
+const SLURM_STEP: &str = "slurmstepd";
+const NO_RANKS: [&str; 3] = ["batch", "extern", "interactive"];
+
+/// Returns the name of a process above this one that starts ranks.
+pub(crate) fn starter() -> Option<String> {
+    orphans::ancestors().into_iter().find_map(|pid| {
+        let of_process =
+            |file: &str| fs::read_to_string(format!("/proc/{}/{file}", Pid::as_raw_nonzero(pid))).ok();
+        let name = of_process("comm")?.trim().to_owned();
+        let of_step =
+            || of_process("cmdline").is_some_and(|line| !NO_RANKS.iter().any(|word| line.contains(word)));
+        let starts = STARTERS.iter().any(|start| name.starts_with(start)) || name == SLURM_STEP && of_step();
+        starts.then_some(name)
+    })
+}
+
+/// Fails if a launcher has started this process and its variables were taken away, so that each of its processes would be a job of its own.
+pub(crate) fn refuse_emptied() -> Result<()> {
+    let is_in_batch = env::var_os("SLURM_JOB_ID").is_some();
+    match starter().filter(|name| !(is_in_batch && name == SLURM_STEP)) {
+        Some(name) if launcher().is_none() => Err(Error::fabric(format!(
+            "{name} has started this process, but its variables are missing in the environment, so that it would measure alone: pass the \
+             environment of the launcher on to ombx, or start ombx without a launcher"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the launcher that started this process as one of its ranks, if any.
+pub fn launcher() -> Option<StartedBy> {
+    launcher_in(&|name| env::var(name).ok())
+}
+
+fn launcher_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<StartedBy> {
+    let number = |name: &str| variable(name).and_then(|v| v.parse::<u64>().ok());
+    VARIABLES.iter().find_map(|(launcher, rank, size)| {
+        let (rank_value, ranks) = (number(rank)?, number(size));
+        // Job scripts and interactive shells of Slurm have the variables of a single rank, but no launcher started them.
+        let shell =
+            *rank == "SLURM_PROCID" && (variable("SLURM_STEP_ID").is_none() || ranks.is_none_or(|n| n < 2));
+        (!shell).then_some(StartedBy { launcher, rank: rank_value, ranks })
+    })
+}
+
+/// Refuses a launcher before a command that starts its own ranks. `instead` says what to do beside leaving it out.
+pub fn refuse_launcher(command: &str, instead: &str) -> Result<()> {
+    launcher().map_or(Ok(()), |StartedBy { launcher, .. }| {
+        let why = format!("{command} starts its own ranks: start it without {launcher}, once, {instead}");
+        Err(Error::usage(why))
+    })
+}
+
+/// Returns whether Open MPI's launcher started this process.
+pub(crate) fn is_under_open_mpi() -> bool {
+    launcher().is_some_and(|started| started.launcher == OPEN_MPI)
+}
+
+/// Returns the number of ranks of the same launcher on this host, if the launcher publishes it.
+pub fn ranks_here() -> Option<u64> {
+    let names = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"];
+    names.iter().find_map(|name| env::var(name).ok()?.parse().ok())
+}
+
+/// Returns whether this process is the first of its launcher on this host. A launcher that does not publish it has one process per host.
+#[cfg(feature = "mpi")]
+pub(crate) fn is_first_on_host() -> bool {
+    ombx_accelerator::LOCAL_RANKS.iter().find_map(|name| env::var(name).ok()).is_none_or(|rank| rank == "0")
+}
+
+/// Returns whether this process prints messages for all processes of its launcher: it is the first, or there is no launcher.
+pub fn is_first_process() -> bool {
+    launcher().is_none_or(|started| started.rank == 0)
+}
+
+/// Fails if the launcher belongs to another MPI: it then started N processes that are each rank 0 of 1.
+#[cfg(feature = "mpi")]
+pub(crate) fn refuse_singletons(size: u32) -> Result<()> {
+    if size > 1 {
+        return Ok(());
+    }
+    let started = others_in(&|name| env::var(name).ok()).or_else(|| {
+        let name = if launcher().is_none() { starter() } else { None };
+        name.map(|name| format!("{name} started this process"))
+    });
+    started.map_or(Ok(()), |started| {
+        Err(Error::fabric(format!(
+            "{started}, but each process is rank 0 of 1, because ombx was built with {} ({}) or the environment of the launcher is missing: \
+             start it with the mpiexec of that MPI, or let ombx run start its ranks",
+            ombx_mpi::family().name(),
+            ombx_mpi::library_version(),
+        )))
+    })
+}
+
+/// Returns whether this is the first process that [`refuse_singletons`] refuses, and not the first one of its launcher.
+pub(crate) fn is_first_alone() -> bool {
+    launcher().is_some_and(|started| started.launcher == PALS && started.ranks.is_none() && started.rank == 1)
+}
+
+/// Returns a clause that says which launcher has started more than one process, or a process other than the first.
+fn others_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let number = |name: &str| variable(name).and_then(|v| v.parse::<u64>().ok());
+    let started = launcher_in(variable);
+    let of_slurm = number("SLURM_STEP_NUM_TASKS").filter(|_| variable("SLURM_STEP_ID").is_some());
+    let name = started.as_ref().map_or("srun", |started| started.launcher);
+    if let Some(count) = started.as_ref().and_then(|started| started.ranks).or(of_slurm) {
+        return (count > 1).then(|| format!("{name} started {count} processes"));
+    }
+    // Without a size, any rank is reason enough: a launcher of ranks that MPI does not know has started it. Rank 0 of PALS may be the only
+    // one; further ranks refuse themselves.
+    let started = started.filter(|started| started.launcher != PALS || started.rank > 0);
+    started.map(|started| format!("{name} started this process as rank {}", started.rank))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::launch::detection::*;
+
+    fn with(pairs: &[(&str, &str)]) -> Option<StartedBy> {
+        launcher_in(&|name| pairs.iter().find(|(k, _)| *k == name).map(|(_, v)| (*v).to_owned()))
+    }
+
+    #[test]
+    fn each_launcher_is_known_by_its_variables() {
+        assert_eq!(with(&[]), None);
+        assert_eq!(with(&[("PMI_RANK", "1"), ("PMI_SIZE", "2")]).unwrap().rank, 1);
+        let open_mpi =
+            with(&[("PMIX_RANK", "0"), ("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "4")]);
+        assert_eq!(open_mpi.unwrap().ranks, Some(4));
+    }
+
+    #[test]
+    fn processes_that_are_alone_for_mpi_alone_are_refused() {
+        let with = |pairs: &[(&str, &str)]| {
+            others_in(&|name| pairs.iter().find(|(k, _)| *k == name).map(|(_, v)| (*v).to_owned()))
+        };
+        for alone in [
+            &[][..],
+            &[("SLURM_PROCID", "0"), ("SLURM_JOB_ID", "7"), ("SLURM_STEP_NUM_TASKS", "4")],
+            &[("PMI_RANK", "0"), ("PMI_SIZE", "1")],
+            &[("PALS_RANKID", "0"), ("PMI_RANK", "0"), ("PMI_SIZE", "1")],
+            &[("PALS_RANKID", "0"), ("PMIX_RANK", "0")],
+            &[("PMIX_RANK", "0"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "1")],
+        ] {
+            assert_eq!(with(alone), None, "{alone:?}");
+        }
+        for (pairs, words) in [
+            (&[("PMI_RANK", "0"), ("PMI_SIZE", "4")][..], "started 4 processes"),
+            (&[("PMIX_RANK", "0")], "as rank 0"),
+            (&[("PALS_RANKID", "1"), ("PMIX_RANK", "1")], "PALS started this process as rank 1"),
+            (&[("PALS_RANKID", "0"), ("PMI_RANK", "0"), ("PMI_SIZE", "8")], "PALS started 8 processes"),
+            (
+                &[("PMIX_RANK", "0"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "2")],
+                "started 2 processes",
+            ),
+            (&[("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "2")], "srun started 2 processes"),
+        ] {
+            assert!(with(pairs).is_some_and(|clause| clause.ends_with(words)), "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn a_slurm_job_script_is_not_a_rank() {
+        assert_eq!(with(&[("SLURM_PROCID", "0"), ("SLURM_JOB_ID", "7")]), None);
+        assert_eq!(
+            with(&[("SLURM_PROCID", "0"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "1")]),
+            None
+        );
+        assert!(
+            with(&[("SLURM_PROCID", "1"), ("SLURM_STEP_ID", "0"), ("SLURM_STEP_NUM_TASKS", "2")]).is_some()
+        );
+    }
+}

@@ -1,0 +1,321 @@
+//! Commands that are run to their end for what they print, within a time limit.
+
+use std::{
+    fmt::Display,
+    io::{self, Read},
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::{self, Receiver, Sender},
+    },
+    thread::{self, Builder, JoinHandle},
+    time::Duration,
+};
+
+use ombx_host::{
+    limits::{is_limit, start_error},
+    since::Since,
+};
+use ombx_record::{
+    error::{Error, Exit, Result},
+    regular_file::standard_input_again,
+};
+use rustix::process::{Pid, Signal, kill_process_group};
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    flag,
+};
+
+use crate::launch::{
+    orphans,
+    shared_memory::{self, OfRanks},
+};
+
+/// Interval at which the caller may interrupt.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Time in which a command may end by itself after a signal.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Maximum number of bytes that are read of each pipe.
+const LONGEST: u64 = 1 << 26;
+
+/// Runs a command and returns what it prints, standard output first. No process of it outlives the call.
+///
+/// # Errors
+/// The command cannot be started, prints without end, does not close its output within `limit`, or is `interrupted`.
+pub fn texts_of(command: Command, limit: Duration, interrupted: impl Fn() -> bool) -> Result<[String; 2]> {
+    run(command, limit, interrupted).map(|(texts, _)| texts)
+}
+
+/// Returns whether a process of ombx ended in one of these ways.
+pub fn has_ended_by(status: ExitStatus, ways: &[Exit]) -> bool {
+    ways.iter().any(|way| status.code() == Some(way.code().into()))
+}
+
+/// Runs a command and returns what it prints, standard output first, and how it ended. No process of it outlives the call.
+///
+/// # Errors
+/// Those of [`texts_of`], and the exit status is unknown.
+pub fn run(
+    mut command: Command,
+    limit: Duration,
+    interrupted: impl Fn() -> bool,
+) -> Result<([String; 2], ExitStatus)> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    command.stdin(standard_input_again().map_err(|e| cannot_start(&program, &e))?);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(|e| cannot_start(&program, &e))?;
+    let since = Since::now();
+    let (received, reading) = read(&mut child, LONGEST);
+    let mut texts = [None, None];
+    let why = loop {
+        if let Err(error) = &reading {
+            break Some(error.to_string());
+        }
+        if texts.iter().flatten().any(|text: &String| text.len() as u64 >= LONGEST) {
+            break Some(format!("{program} prints without end"));
+        }
+        if texts.iter().all(Option::is_some) {
+            break None;
+        }
+        match received.recv_timeout(POLL) {
+            Ok((at, text)) => texts[at] = Some(text),
+            Err(_) if interrupted() => break Some(format!("{program} was interrupted")),
+            Err(_) if since.elapsed() > limit => {
+                let seconds = limit.as_secs_f64();
+                break Some(format!("{program} did not end within {seconds} s: give a longer --timeout"));
+            }
+            Err(_) => {}
+        }
+    };
+    let group = Pid::from_child(&child);
+    let mut shared_memory = OfRanks::default();
+    if why.is_some() {
+        shared_memory.look();
+        // A launcher removes its files if it may.
+        ask_to_end(&mut child, GRACE);
+    }
+    orphans::end_family(group);
+    let _ = kill_process_group(group, Signal::KILL);
+    let status = child.wait();
+    shared_memory::remove_session_directory(child.id());
+    shared_memory.remove();
+    match why {
+        None => {
+            let status = status.map_err(|e| Error::fabric(format!("{program}: {e}")))?;
+            Ok((texts.map(Option::unwrap_or_default), status))
+        }
+        Some(why) => Err(Error::fabric(why)),
+    }
+}
+
+/// Reads what a process prints, up to this many bytes of each pipe. Returns where each text arrives with its number, standard output first.
+fn read(child: &mut Child, longest: u64) -> (Receiver<(usize, String)>, Result<()>) {
+    let (sender, received) = mpsc::channel();
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let reading = read_pipe(0, out.map(|pipe| Box::new(pipe) as _), longest, sender.clone());
+    let reading = reading.and_then(|()| read_pipe(1, err.map(|pipe| Box::new(pipe) as _), longest, sender));
+    (received, reading)
+}
+
+/// Starts a thread that reads a pipe and sends its text with the number of the pipe.
+fn read_pipe(
+    number: usize,
+    pipe: Option<Box<dyn Read + Send>>,
+    longest: u64,
+    sender: Sender<(usize, String)>,
+) -> Result<()> {
+    let read = move || {
+        let mut text = Vec::new();
+        let _ = pipe.map(|pipe| pipe.take(longest).read_to_end(&mut text));
+        drop(sender.send((number, String::from_utf8_lossy(&text).into_owned())));
+    };
+    spawn_thread("text", read).map(drop)
+}
+
+/// Asks a process and its group to end, and waits up to a time for the process.
+pub fn ask_to_end(child: &mut Child, grace: Duration) {
+    let _ = kill_process_group(Pid::from_child(child), Signal::TERM);
+    let since = Since::now();
+    while since.elapsed() < grace && matches!(child.try_wait(), Ok(None)) {
+        thread::sleep(POLL);
+    }
+}
+
+/// SIGINT, SIGTERM and SIGHUP, by which the user ends a command. Between start and stop, they are noticed and do not end this process.
+#[derive(Default)]
+pub struct Interruption {
+    /// The last signal, or 0.
+    signal: Arc<AtomicUsize>,
+    is_stopped: Arc<AtomicBool>,
+}
+
+impl Interruption {
+    /// Notices signals from now on.
+    pub fn new() -> Result<Interruption> {
+        let interruption = Interruption::default();
+        interruption.start()?;
+        Ok(interruption)
+    }
+
+    /// Notices signals from now on.
+    pub fn start(&self) -> Result<()> {
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            flag::register_usize(number, Arc::clone(&self.signal), number as usize)
+                .and_then(|_| flag::register_conditional_default(number, Arc::clone(&self.is_stopped)))
+                .map_err(|e| Error::fabric(format!("signals: {e}")))?;
+        }
+        Ok(())
+    }
+
+    /// Lets signals end this process again. Those that have arrived stay known.
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns the exit code of a signal that has arrived.
+    pub fn exit_code(&self) -> Option<u8> {
+        let signal = u8::try_from(self.signal.load(Ordering::SeqCst)).unwrap_or(0);
+        (signal > 0).then(|| Exit::SIGNAL.saturating_add(signal))
+    }
+
+    /// Returns whether a signal has arrived.
+    pub fn has_arrived(&self) -> bool {
+        self.exit_code().is_some()
+    }
+
+    /// Returns an interruption by a signal that has arrived.
+    pub fn from_signal(signal: usize) -> Interruption {
+        Interruption { signal: Arc::new(AtomicUsize::new(signal)), ..Interruption::default() }
+    }
+}
+
+/// Maximum wait for the version of a program.
+pub(super) const VERSION_LIMIT: Duration = Duration::from_secs(10);
+/// Maximum number of bytes that are read of a version.
+const LONGEST_VERSION: u64 = 1 << 16;
+
+/// Answer of a program to `--version`.
+pub(super) enum Version {
+    /// What it prints.
+    Printed(String),
+    /// It cannot be started.
+    None,
+    /// It has not answered in time, and was killed.
+    Late,
+}
+
+impl Version {
+    /// Asks a program for its version.
+    ///
+    /// # Errors
+    /// The system allows no further process or thread.
+    pub(super) fn new(path: &Path, limit: Duration) -> Result<Version> {
+        let mut command = Command::new(path);
+        command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let since = Since::now();
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(e) if is_limit(&e) => return Err(cannot_start(path.display(), &e)),
+            Err(_) => return Ok(Version::None),
+        };
+        let (texts, reading) = read(&mut child, LONGEST_VERSION);
+        let answers = (0..2).map_while(|_| texts.recv_timeout(limit.saturating_sub(since.elapsed())).ok());
+        let answers: Vec<String> = answers.map(|(_, text)| text).collect();
+        // A program that has closed its pipes has nothing more to say. A script has processes of its own.
+        orphans::end_family(Pid::from_child(&child));
+        let _ = child.wait();
+        reading.map(|()| match answers.len() {
+            2 => Version::Printed(answers.concat()),
+            _ => Version::Late,
+        })
+    }
+
+    /// Returns whether the version has one of these words, which are in lower case.
+    pub(super) fn has(&self, words: &[&str]) -> bool {
+        matches!(self, Version::Printed(text) if {
+            let text = text.to_lowercase();
+            words.iter().any(|word| text.contains(word))
+        })
+    }
+
+    /// Returns the first line that it prints.
+    pub(super) fn first_line(&self) -> Option<&str> {
+        match self {
+            Version::Printed(text) => text.lines().map(str::trim).find(|line| !line.is_empty()),
+            Version::None | Version::Late => None,
+        }
+    }
+}
+
+/// Starts a thread.
+///
+/// # Errors
+/// The system allows no further thread.
+pub fn spawn_thread<R: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<JoinHandle<R>> {
+    Builder::new().name(name.into()).spawn(work).map_err(|e| cannot_start("a thread", &e))
+}
+
+/// Returns the error about something that cannot be started.
+pub fn cannot_start(what: impl Display, error: &io::Error) -> Error {
+    Error::fabric(format!("cannot start {what}: {}", start_error(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use crate::launch::finite_run::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn a_command_prints_ends_late_or_is_interrupted() {
+        let long = Duration::from_secs(60);
+        let texts = texts_of(shell("echo a; echo b >&2"), long, || false).unwrap();
+        assert_eq!(texts, ["a\n", "b\n"]);
+        let endless = texts_of(shell("yes & exec yes >&2"), long, || false).unwrap_err().to_string();
+        assert!(endless.ends_with("prints without end"), "{endless}");
+        let late = texts_of(shell("sleep 90 & sleep 90"), Duration::from_millis(100), || false);
+        assert!(late.unwrap_err().to_string().contains("did not end within 0.1 s"));
+        let interrupted = texts_of(shell("sleep 90"), long, || true);
+        assert!(interrupted.unwrap_err().to_string().contains("interrupted"));
+        let directory = tempfile::tempdir().unwrap();
+        assert!(texts_of(Command::new(directory.path().join("absent")), long, || false).is_err());
+    }
+
+    #[test]
+    fn a_program_that_does_not_answer_is_killed() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = |text: &str| {
+            let path = directory.path().join("program");
+            fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+            path
+        };
+        let of =
+            |text: &str, limit_ms: u64| Version::new(&script(text), Duration::from_millis(limit_ms)).unwrap();
+        let good = of("echo HYDRA 4; echo x >&2", 30_000);
+        assert!(good.has(&["prte", "hydra"]) && !good.has(&["prte"]));
+        // Only the first part of an endless answer is read.
+        assert!(of("while :; do echo hydra; done", 30_000).has(&["hydra"]));
+        let since = Since::now();
+        for late in ["sleep 600", "sleep 600 & echo hydra; wait"] {
+            assert!(matches!(of(late, 300), Version::Late), "{late}");
+        }
+        assert!(since.elapsed() < Duration::from_secs(600), "the program has ended by itself");
+        let absent = directory.path().join("absent");
+        assert!(matches!(Version::new(&absent, VERSION_LIMIT), Ok(Version::None)));
+    }
+}

@@ -1,0 +1,42 @@
+//! Replacement of the launcher of MPI ranks in a build without MPI.
+
+use std::{ffi::OsString, process::Command};
+
+use ombx_core::benchmark::Threading;
+use ombx_host::remote_shell::RemoteShell;
+use ombx_record::error::{Error, Result};
+
+use crate::launch::start::Start;
+
+pub(crate) const NO_MPI: &str =
+    "this build of ombx has no MPI: load or install an MPI, or build ombx-cli with the feature `mpi`";
+
+/// Returns that there is no MPI library.
+pub fn library() -> String {
+    "no MPI".into()
+}
+
+/// Returns that there are no sessions of MPI.
+pub fn sessions_exist() -> Result<()> {
+    Err(Error::usage(NO_MPI))
+}
+
+pub fn is_of_another_mpi(_: &Error) -> bool {
+    false
+}
+
+pub fn is_of_this_mpi(_: &str) -> Option<bool> {
+    None
+}
+
+pub fn of_another_mpi_in_path() -> Option<String> {
+    None
+}
+
+pub fn remote_shell(_: &Start) -> Option<RemoteShell> {
+    None
+}
+
+pub fn command(_: &Start, _: u32, _: Threading, _: Vec<OsString>) -> Result<Command> {
+    Err(Error::usage(NO_MPI))
+}

@@ -1,0 +1,197 @@
+//! A rank over MPI.
+
+use std::{
+    collections::hash_map::DefaultHasher,
+    fs::File,
+    hash::{Hash, Hasher},
+    io::{self, Read},
+    thread,
+    time::Duration,
+};
+
+use ombx_core::{
+    benchmark::{Initialization, Threading},
+    team::Team,
+};
+use ombx_host::environment::hostname;
+use ombx_mpi::Mpi;
+use ombx_record::{
+    codec,
+    error::{Error, Kind, Result},
+};
+use rustix::process::{Signal, getpid, kill_process};
+
+use crate::rank::failure;
+use crate::this_process;
+use crate::{
+    job::{Work, accelerator},
+    launch::{detection, preflight},
+    output::relay::{self, Message, RankProcess},
+    rank::RankState,
+};
+
+/// Time in which the other ranks start MPI.
+const OTHERS_START: Duration = Duration::from_secs(30);
+
+/// Initializes MPI and measures. MPI is finalized when the returned value is dropped.
+pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
+    Mpi::abort_on_panic();
+    if state.pipe.is_some() && detection::is_first_on_host() {
+        // Standard error may be closed; the launching process then does without.
+        let _ = Message::Started { host: hostname() }.write(&mut io::stderr());
+    }
+    accelerator::enter(work);
+    let started =
+        preflight::check_rank().and_then(|()| Mpi::start_as(work.initialization(), work.threading()));
+    let mpi = started.unwrap_or_else(|error| abort_without_mpi(&error));
+    detection::refuse_singletons(mpi.team().size()).inspect_err(|error| {
+        if detection::is_first_alone() {
+            stderr_line!("ombx: {error}");
+        }
+    })?;
+    let team: &dyn Team = mpi.team();
+    same_build(team).unwrap_or_else(|error| failure::abort(team, &error));
+    // A rank with a mistake of its own takes part in this, see `share`. MPI ends as usual, and rank 0 prints it.
+    team.agree(Ok(())).or_else(|error| match error.kind() {
+        // This rank alone has it: others wait for it.
+        Kind::Fabric => failure::abort(team, &error),
+        _ => Err(error),
+    })?;
+    // The launching process knows the ranks by the numbers of the launcher.
+    let measured = meet(team, state.pipe.as_mut())
+        .and_then(|()| ombx_mpi::grants(work.chosen_threading()))
+        .and_then(|()| accelerator::open(work, team))
+        .and_then(|()| match work.numbering() {
+            Some(matrix) => state.measure(&*matrix.number(team)?, work),
+            None => state.measure(team, work),
+        });
+    measured.unwrap_or_else(|error| failure::abort(team, &error));
+    Ok(mpi)
+}
+
+/// Tells the other ranks of the launcher about an error that this rank has found before it started MPI: they would wait for it. Rank 0
+/// prints the error of the lowest rank that has one. If the others do not start MPI within a time, this rank prints its error and ends.
+pub fn share(error: &Error) {
+    let Some(started) = detection::launcher().filter(|started| started.ranks != Some(1)) else { return };
+    let mine = Error::new(error.kind(), format!("{error} (on {})", hostname()));
+    let (late, rank) = (mine.to_string(), started.rank);
+    thread::spawn(move || {
+        thread::sleep(OTHERS_START);
+        if rank > 0 {
+            stderr_line!("ombx: rank {rank}: {late}");
+        }
+        // Handlers of exit could run beside the start of MPI, and a launcher may ignore an exit code before it.
+        let _ = kill_process(getpid(), Signal::KILL);
+    });
+    // MPI has started already if this error is that of another rank.
+    let Ok(mpi) = Mpi::start_as(Initialization::World, Threading::Single) else { return };
+    if detection::refuse_singletons(mpi.team().size()).is_err() {
+        return;
+    }
+    same_build(mpi.team()).unwrap_or_else(|error| failure::abort(mpi.team(), &error));
+    match mine.kind() {
+        // Ranks do not agree on failures of the transport.
+        Kind::Fabric => abort_without_mpi(error),
+        _ => drop((mpi.team() as &dyn Team).agree::<()>(Err(mine))),
+    }
+}
+
+/// Waits until rank 0 has printed an error that all ranks have: Open MPI ends the other ranks as soon as one has ended.
+pub fn let_rank_0_print() {
+    if detection::launcher().is_some_and(|started| started.rank > 0) {
+        thread::sleep(failure::RANK_0_PRINTS);
+    }
+}
+
+/// Ends the job: the other ranks would wait for this one, which has no MPI.
+fn abort_without_mpi(error: &Error) -> ! {
+    let rank = detection::launcher().map_or(0, |started| started.rank);
+    failure::print(rank, error);
+    Mpi::abort(error.kind().exit_code())
+}
+
+/// Number of bytes at the start of the executable that identify a build.
+const HEAD: u64 = 4096;
+
+/// Fails on this rank if it is another build than rank 0. All ranks must call it first, because ranks of different builds may understand
+/// each other in nothing but eight bytes of rank 0.
+pub(super) fn same_build(team: &dyn Team) -> Result<()> {
+    same(team, hash_of(&build()))
+}
+
+fn same(team: &dyn Team, build: u64) -> Result<()> {
+    let mut first = build.to_le_bytes();
+    team.broadcast(&mut first)?;
+    if first == build.to_le_bytes() { Ok(()) } else { Err(another("build of ombx")) }
+}
+
+/// Returns the error of a rank that differs from rank 0.
+fn another(what: &str) -> Error {
+    Error::fabric(format!(
+        "{} runs another {what} than rank 0: start the same ombx with the same arguments and variables on every rank",
+        hostname()
+    ))
+}
+
+/// Fails on a rank that differs from rank 0: the caller must end the job then, because the others wait. Rank 0 sends process ID and host of
+/// each rank to the launching process. All ranks must call it.
+fn meet(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
+    // Each rank of the user's launcher has read words and variables itself.
+    let read =
+        launching_process.is_none().then(|| (this_process::as_typed().split_off(1), this_process::threads()));
+    let library = ombx_mpi::library_version();
+    let (words, threads) = read.unzip();
+    let (first_words, first_threads, first_library) =
+        team.broadcast_message((words.clone(), threads.clone(), library.clone()))?;
+    let same = [
+        ("command line", words == first_words),
+        (this_process::THREADS, threads == first_threads),
+        ("version of the MPI library", library == first_library),
+    ];
+    let other = same.into_iter().find(|(_, is_same)| !is_same);
+    other.map_or(Ok(()), |(what, _)| Err(another(what)))?;
+    let pid = u64::from(getpid().as_raw_nonzero().get().unsigned_abs());
+    let ranks = team.gather(&codec::encode(&RankProcess { pid, host: hostname() }))?;
+    if let Some((pipe, ranks)) = launching_process.zip(ranks) {
+        let ranks = ranks.iter().map(|rank| codec::decode(rank).unwrap_or_default()).collect();
+        Message::Ranks { ranks }.write(pipe).map_err(|e| relay::broken(&e))?;
+    }
+    Ok(())
+}
+
+/// Returns length and head of the executable.
+fn build() -> (u64, Vec<u8>) {
+    let mut head = Vec::new();
+    let length = File::open("/proc/self/exe").and_then(|file| {
+        let length = file.metadata()?.len();
+        file.take(HEAD).read_to_end(&mut head)?;
+        Ok(length)
+    });
+    (length.unwrap_or(0), head)
+}
+
+fn hash_of(what: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use ombx_testkit::on_ranks;
+
+    use crate::rank::mpi::*;
+
+    #[test]
+    fn a_rank_of_another_build_needs_eight_bytes_of_rank_0_only() {
+        let ended = on_ranks(3, |team| match team.rank().0 {
+            // A build whose messages nobody else understands.
+            1 => team.broadcast(&mut [0; 8]).map(|()| String::new()),
+            rank => {
+                same(team, u64::from(rank)).map_or_else(|error| Ok(error.to_string()), |()| Ok(String::new()))
+            }
+        });
+        let said: Vec<String> = ended.into_iter().map(|one| one.unwrap()).collect();
+        assert!(said[0].is_empty() && said[2].contains("another build of ombx than rank 0"), "{said:?}");
+    }
+}
