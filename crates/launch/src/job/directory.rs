@@ -16,11 +16,13 @@ use ombx_core::{
         session::{sizes_of, streams},
     },
 };
-use ombx_io::options::DIRECTORY;
 use ombx_mpi::file::{FILES_VARIABLE, files_of};
 use ombx_record::error::{Error, Result};
 
 use crate::job::{Job, Work};
+
+/// Name of the parameter with the directory of files.
+const DIRECTORY: &str = "directory";
 
 /// The files of a job, which are removed when this is dropped. Ranks remove them earlier, unless they are killed.
 pub(crate) struct FilesOfJob {
@@ -32,7 +34,7 @@ pub(crate) struct FilesOfJob {
 impl FilesOfJob {
     pub(crate) fn new(job: &Job) -> FilesOfJob {
         let parts = if let Work::Benchmarks(parts) = &job.work { &parts[..] } else { &[] };
-        let directories = parts.iter().filter_map(|part| part.plan.chosen.text(&DIRECTORY));
+        let directories = parts.iter().filter_map(|part| part.plan.chosen.named(DIRECTORY));
         FilesOfJob {
             directories: directories.map(PathBuf::from).collect(),
             job: RandomState::new().hash_one(0),
@@ -70,13 +72,13 @@ impl Drop for FilesOfJob {
 /// Usage error with what is missing.
 pub(crate) fn check(parts: &[Part], ranks: u32, is_here: bool) -> Result<()> {
     for Part { choices, plan } in parts {
-        let with_files = |choice: &&Choice| choice.bench.has(&DIRECTORY);
+        let with_files = |choice: &&Choice| choice.bench.parameter(DIRECTORY).is_some();
         for choice in choices.iter().filter(with_files) {
             let name = choice.bench.name;
             if plan.batch.is_some_and(|batch| batch > 1) {
                 return Err(Error::usage(format!("a sample of {name} is one iteration: leave out --batch")));
             }
-            let directory = plan.chosen.text(&DIRECTORY).map(Path::new);
+            let directory = plan.chosen.named(DIRECTORY).map(Path::new);
             let directory = directory.ok_or_else(|| {
                 Error::usage(format!(
                     "{name} writes files: give a directory of the file system to be measured, as in --directory /scratch/me"
