@@ -16,7 +16,7 @@ pub const RETEST: &str = "retest";
 pub const ALONE: &str = "alone";
 /// Value of [`RETEST`] for an ordinary link that was measured again for comparison.
 pub const REFERENCE: &str = "reference";
-/// Axis with the number of a second measurement, from 1. Each link is measured [`TIMES_AGAIN`] times.
+/// Axis with the number of a second measurement, from 1. Each link is measured several times.
 pub const ATTEMPT: &str = "attempt";
 
 /// Returns the key of the row of a link. A link keeps its name in another order of rounds.
