@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use ombx_record::file::{self, ResultFile};
 use ombx_compare::{Comparison, Settings, SideResults};
-use ombx_show;
+use ombx_record::file::{self, ResultFile};
 
 fn main() -> ExitCode {
     let paths: Vec<_> = std::env::args_os().skip(1).collect();
@@ -52,5 +51,5 @@ fn print_comparison(before: &ResultFile, after: &ResultFile) {
         let (change, interval) = (case.change.estimate * 100.0, interval.unwrap_or_default());
         println!("{}: {change:+.1} %{interval} {}", case.id.key, case.verdict.name());
     }
-    println!("{}", render::compare::sentence(&comparison));
+    println!("{}", ombx_show::compare::sentence(&comparison));
 }

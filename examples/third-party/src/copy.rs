@@ -2,7 +2,15 @@
 
 use std::hint::black_box;
 
-use ombx_core::{benchmark::{payload::{Fill, Slots}, Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work}, error::{Error, Result}, result::Check, unit::Rank};
+use ombx_core::{
+    benchmark::{
+        Benchmark, Case, Context, Kernel, Layout, Method, Metric, Work,
+        payload::{Fill, Slots},
+    },
+    error::{Error, Result},
+    result::Check,
+    unit::Rank,
+};
 
 /// Copy between two buffers of a rank.
 struct Copy {

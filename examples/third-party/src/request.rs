@@ -1,7 +1,16 @@
 //! `acme.request`: a request of each size to a server, which answers. The kernel sends messages, has a passive side, a parameter
 //! and a figure of its own.
 
-use ombx_core::{benchmark::{payload::{Fill, Slots}, Benchmark, Case, Context, Figure, Figures, Kernel, Method, Metric, ParameterValue, Role, Work}, error::Result, result::Check, two_sided::pattern::Link, unit::Rank};
+use ombx_core::{
+    benchmark::{
+        Benchmark, Case, Context, Figure, Figures, Kernel, Method, Metric, ParameterValue, Role, Work,
+        payload::{Fill, Slots},
+    },
+    error::Result,
+    result::Check,
+    two_sided::pattern::Link,
+    unit::Rank,
+};
 use ombx_mpi::Channel;
 
 ombx_core::parameter! {
