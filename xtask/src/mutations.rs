@@ -55,10 +55,10 @@ const fn seen(check: &'static str, words: &'static str, says: &'static str) -> S
 const MUTATIONS: &[Mutation] = &[
     Mutation {
         defect: "modules are not in order",
-        file: "crates/links/src/lib.rs",
+        file: "crates/sweep/src/lib.rs",
         before: "pub mod schedule;\npub mod sweep;\n",
         after: "pub mod sweep;\npub mod schedule;\n",
-        seen: &[seen("format", "", "crates/links/src/lib.rs:")],
+        seen: &[seen("format", "", "crates/sweep/src/lib.rs:")],
     },
     Mutation {
         defect: "a heading has changed, but not the links to it",
@@ -118,17 +118,17 @@ const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         defect: "the documentation names a module that does not exist",
-        file: "crates/links/src/lib.rs",
+        file: "crates/sweep/src/lib.rs",
         before: "measuring them ([`sweep`])",
         after: "measuring them ([`sweeps`])",
         seen: &[seen("documentation", "", "unresolved link to `sweeps`")],
     },
     Mutation {
         defect: "the program in the documentation calls a function as it was",
-        file: "crates/links/src/lib.rs",
+        file: "crates/sweep/src/lib.rs",
         before: "Mode::Parallel.schedule(4, None)",
         after: "Mode::Parallel.schedule(4)",
-        seen: &[seen("examples", "-- links", "---- crates/links/src/lib.rs")],
+        seen: &[seen("examples", "-- links", "---- crates/sweep/src/lib.rs")],
     },
     Mutation {
         defect: "a statement is longer than it must be",

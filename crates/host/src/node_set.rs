@@ -1,7 +1,7 @@
 //! Sets of host names in the notation of ClusterShell and Slurm: `n[01-16,20]`.
 //!
 //! ```
-//! use crate::node_set::{expand, fold};
+//! use ombx_host::node_set::{expand, fold};
 //!
 //! assert_eq!(expand("n[08-10],login")?, ["n08", "n09", "n10", "login"]);
 //! assert_eq!(fold(["n10", "n08", "login", "n09"]), "login,n[08-10]");
@@ -296,7 +296,7 @@ fn ranges(indices: &Indices<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::node_set::*;
+    use ombx_host::node_set::*;
 
     #[test]
     fn names_keep_their_order_and_their_zeros() {
@@ -353,8 +353,8 @@ mod fold_tests {
 
     use proptest::prelude::*;
 
-    use crate::node_set::expand;
-    use crate::node_set::*;
+    use ombx_host::node_set::expand;
+    use ombx_host::node_set::*;
 
     /// Sets as they are typed, as ClusterShell folds them, and their names in the order of text. ClusterShell 1.9.1 wrote them.
     const CASES: &str = include_str!("node_set/cases.tsv");

@@ -23,7 +23,7 @@
 //!         session::Memory,
 //!     },
 //!     unit::parse_sizes,
-//!     system::clock::Clock,
+//!     clock::Clock,
 //! };
 //! use ombx_io::options::DIRECTORY;
 //! use ombx_mpi::Mpi;

@@ -24,7 +24,7 @@
 //!         session::Memory,
 //!     },
 //!     unit::parse_sizes,
-//!     system::clock::Clock,
+//!     clock::Clock,
 //! };
 //! use ombx_p2p::Mpi;
 //!

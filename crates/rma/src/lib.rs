@@ -21,7 +21,7 @@
 //!         session::Memory,
 //!     },
 //!     unit::parse_sizes,
-//!     system::clock::Clock,
+//!     clock::Clock,
 //! };
 //! use ombx_mpi::Mpi;
 //! use ombx_rma as _; // links the crate, which registers its benchmarks

@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use ombx_record::unit::Rank;
-//! use crate::schedule::Mode;
+//! use ombx_sweep::schedule::Mode;
 //!
 //! let schedule = Mode::Parallel.schedule(4, None);
 //! let rounds: Vec<Vec<(u32, u32)>> = (0..schedule.rounds())
