@@ -128,11 +128,11 @@ const MUTATIONS: &[Mutation] = &[
         file: "crates/sweep/src/lib.rs",
         before: "Mode::Parallel.schedule(4, None)",
         after: "Mode::Parallel.schedule(4)",
-        seen: &[seen("examples", "-- links", "---- crates/sweep/src/lib.rs")],
+        seen: &[seen("examples", "-- sweep", "---- crates/sweep/src/lib.rs")],
     },
     Mutation {
         defect: "a statement is longer than it must be",
-        file: "crates/links/src/schedule.rs",
+        file: "crates/sweep/src/schedule.rs",
         before: "        other.map(|other| self.rank(other))\n",
         after: "        return other.map(|other| self.rank(other));\n",
         seen: &[seen("clippy", "", "unneeded `return` statement")],
@@ -140,9 +140,9 @@ const MUTATIONS: &[Mutation] = &[
     Mutation {
         defect: "code for MPI is compiled without MPI",
         file: "crates/cli/src/commands/links.rs",
-        before: "#[cfg(feature = \"mpi\")]\nuse crate::job::accelerator;",
-        after: "use crate::job::accelerator;",
-        seen: &[seen("without-mpi", "", "crate::job::accelerator")],
+        before: "#[cfg(feature = \"mpi\")]\nuse ombx_launch::job::accelerator;",
+        after: "use ombx_launch::job::accelerator;",
+        seen: &[seen("without-mpi", "", "ombx_launch::job::accelerator")],
     },
     Mutation {
         defect: "a function is newer than the oldest supported Rust",
@@ -171,7 +171,7 @@ const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         defect: "an interrupted job ends with the code of a lost rank",
-        file: "crates/cli/src/launch/job_state.rs",
+        file: "crates/launch/src/launch/job_state.rs",
         before: "Exit::SIGNAL.saturating_add(u8::try_from(signal).unwrap_or(0))",
         after: "Exit::Fabric.code()",
         seen: &[
@@ -187,7 +187,7 @@ const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         defect: "wrong data ends with the code of a skipped row",
-        file: "crates/cli/src/output.rs",
+        file: "crates/launch/src/output.rs",
         before: "LinkJudge::exit_code),\n            code => code,",
         after: "LinkJudge::exit_code),\n            _ => ombx_core::error::Exit::Incomplete.code(),",
         seen: &[seen("fault-table", "--mpi mpich --share 1/60", "WRONG: exit code 4")],
