@@ -296,7 +296,7 @@ fn ranges(indices: &Indices<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ombx_host::node_set::*;
+    use crate::node_set::*;
 
     #[test]
     fn names_keep_their_order_and_their_zeros() {
@@ -353,8 +353,8 @@ mod fold_tests {
 
     use proptest::prelude::*;
 
-    use ombx_host::node_set::expand;
-    use ombx_host::node_set::*;
+    use crate::node_set::expand;
+    use crate::node_set::*;
 
     /// Sets as they are typed, as ClusterShell folds them, and their names in the order of text. ClusterShell 1.9.1 wrote them.
     const CASES: &str = include_str!("node_set/cases.tsv");
