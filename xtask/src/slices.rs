@@ -73,7 +73,7 @@ const fn slice(minutes: u32, parts: &'static [Part]) -> Slice {
 
 /// All slices. Their number is a prime number: changes of equally many commits, if not of a multiple of it, come to every slice.
 pub(crate) const SLICES: &[Slice] = &[
-    slice(9, &[Part::with("matrices", Which::Mpich).share(1, 2)]),
+    slice(7, &[Part::with("matrices", Which::Mpich).share(1, 2)]),
     slice(11, &[Part::with("hosts", Which::Mpich).share(1, 3)]),
     slice(10, &[Part::with("fault-table", Which::Mpich)]),
     slice(12, &[Part::whole("libraries").share(1, 2), Part::whole("wheel")]),
@@ -96,7 +96,7 @@ pub(crate) const SLICES: &[Slice] = &[
     ),
     slice(10, &[Part::whole("sanitize"), Part::whole("instructions"), Part::whole("work")]),
     slice(7, &[Part::with("matrices", Which::Mpich).share(2, 2)]),
-    slice(9, &[Part::with("matrices", Which::Openmpi).share(2, 2)]),
+    slice(6, &[Part::with("matrices", Which::Openmpi).share(2, 2)]),
     slice(11, &[Part::with("hosts", Which::Openmpi).share(2, 3)]),
     slice(12, &[Part::whole("libraries").share(2, 2)]),
     slice(11, &[Part::with("hosts", Which::Mpich).share(3, 3)]),
