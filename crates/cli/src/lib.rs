@@ -1,7 +1,7 @@
 //! The ombx command line as a library. A program that links its own benchmarks calls [`main`] and has them beside those of ombx.
 //!
-//! A command (`commands`) reads its `arguments` and prepares a `job` of plain values. The `role` of the process decides what runs it:
-//! `launch` starts the ranks and hands them the job, `rank` measures as one of them. `output` writes the rows.
+//! A command (`commands`) reads its `arguments` and prepares a [`Job`](ombx_launch::job::Job) of plain values. [`ombx_launch::role`] runs it.
+//! Nothing here measures, and no other crate reads the words of a user.
 
 #![cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "only launchers of MPI need it"))]
 
