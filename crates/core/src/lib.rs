@@ -1,6 +1,7 @@
 //! The measurement engine of ombx: what a benchmark is and how it is measured.
 //!
-//! The crate knows no MPI and no command line, writes no files and prints nothing. A benchmark is a
+//! The crate knows no MPI and no command line, writes no files and prints nothing. What a row is made of comes from `ombx-record`, facts and
+//! counters of a host from `ombx-host`. A benchmark is a
 //! [`Kernel`](benchmark::Kernel) with a [`Benchmark`](benchmark::Benchmark) entry.
 //! [`run_all`](measure::runner::run_all) runs entries on a [`Team`](team::Team) of ranks and passes rows to a
 //! [`Sink`](measure::session::Sink).
