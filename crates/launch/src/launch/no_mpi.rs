@@ -11,12 +11,15 @@ use crate::launch::start::Start;
 pub(crate) const NO_MPI: &str =
     "this build of ombx has no MPI: load or install an MPI, or build ombx-cli with the feature `mpi`";
 
-/// Returns that there is no MPI library.
+/// Returns the name of the MPI library.
 pub fn library() -> String {
     "no MPI".into()
 }
 
-/// Returns that there are no sessions of MPI.
+/// Checks that MPI has sessions.
+///
+/// # Errors
+/// Usage error: this build has no MPI.
 pub fn sessions_exist() -> Result<()> {
     Err(Error::usage(NO_MPI))
 }
