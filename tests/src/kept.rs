@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use ombx_record::file::{self, RunWithRows};
-use ombx_record::result::{Check, Figure, Measurement, Outcome};
+use ombx_record::{
+    file::{self, RunWithRows},
+    result::{Check, Figure, Measurement, Outcome},
+};
 
 use crate::{Done, Files, Job, results};
 

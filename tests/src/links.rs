@@ -2,8 +2,10 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use ombx_record::file;
-use ombx_record::result::{Check, Measurement, Outcome};
+use ombx_record::{
+    file,
+    result::{Check, Measurement, Outcome},
+};
 
 use crate::{Job, kept::Kept};
 

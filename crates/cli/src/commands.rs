@@ -27,14 +27,15 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use ombx_core::benchmark::Registry;
-use ombx_launch::this_process;
 use ombx_launch::{
     launch::{self, detection},
     output::terminal,
-    role,
+    role, this_process,
 };
-use ombx_record::error::{Error, Exit, Result};
-use ombx_record::file::is_named_as_result;
+use ombx_record::{
+    error::{Error, Exit, Result},
+    file::is_named_as_result,
+};
 
 use crate::{
     arguments::{argv, output::some_of, parameters},

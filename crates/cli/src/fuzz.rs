@@ -8,10 +8,11 @@ use ombx_core::benchmark::Registry;
 use ombx_draw::terminal::Characters;
 use ombx_drop_in::osu::OsuTable;
 use ombx_estimate::samples::SampleStore;
-use ombx_launch::this_process;
-use ombx_launch::{job::Job, stderr};
-use ombx_record::error::{Error, Kind, Result};
-use ombx_record::file;
+use ombx_launch::{job::Job, stderr, this_process};
+use ombx_record::{
+    error::{Error, Kind, Result},
+    file,
+};
 use ombx_report::{Report, Samples, Source, page};
 use ombx_show::Renderer as _;
 

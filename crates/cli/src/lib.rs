@@ -30,11 +30,10 @@ use std::{
 
 use ombx_core::benchmark::Registry;
 #[cfg(feature = "mpi")]
-use ombx_launch::rank;
 use ombx_launch::{
     launch::{detection, preflight},
     output::{monitoring, terminal},
-    role, stderr, stderr_line, this_process,
+    rank, role, stderr, stderr_line, this_process,
 };
 
 /// Lets this process learn how its children end. A parent that ignores SIGCHLD passes that on, and children then leave no exit status.

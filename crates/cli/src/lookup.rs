@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use ombx_core::benchmark::Medium;
-use ombx_core::benchmark::Threading;
-use ombx_core::benchmark::{Benchmark, Choice, Registry};
-use ombx_core::measure::plan::Under;
-use ombx_core::measure::plan::check_loads;
+use ombx_core::{
+    benchmark::{Benchmark, Choice, Medium, Registry, Threading},
+    measure::plan::{Under, check_loads},
+};
 use ombx_launch::job::selection::each_once_by;
-use ombx_record::error::{Error, Result};
-use ombx_record::file::is_named_as_result;
+use ombx_record::{
+    error::{Error, Result},
+    file::is_named_as_result,
+};
 
-use crate::lookup;
 use crate::{commands::imb::programs, families};
 
 /// Fewest and most characters of a text for which a similar name is searched.
@@ -171,7 +171,7 @@ pub(crate) fn benchmarks(registry: &Registry, patterns: &[String]) -> Result<Vec
         ));
     }
     let patterns = patterns.iter().flat_map(|words| words.split(','));
-    let found = patterns.map(|pattern| lookup::find(registry, pattern)).collect::<Result<Vec<_>>>()?;
+    let found = patterns.map(|pattern| find(registry, pattern)).collect::<Result<Vec<_>>>()?;
     Ok(each_once_by(found.concat(), |one, other| {
         (one.bench.name, one.preset) == (other.bench.name, other.preset)
     }))
@@ -198,7 +198,7 @@ pub(crate) fn check_load(loads: &[Under], choices: &[Choice]) -> Result<()> {
     let registry = Registry::load()?;
     for congestor in loads.iter().flat_map(Under::congestors) {
         let name = &congestor.bench;
-        let found = lookup::find(&registry, name)?;
+        let found = find(&registry, name)?;
         let Some(choice) = found.iter().find(|choice| choice.bench.name == name) else {
             let known = found.iter().map(|choice| choice.bench.name).collect::<Vec<_>>().join(", ");
             return Err(Error::usage(format!(

@@ -5,10 +5,8 @@ use std::{borrow::Cow, collections::BTreeMap, path::Path, time::Duration};
 use ombx_links::verdict::{self, HostGroups, Hosts, LinkSweep};
 use ombx_record::{
     error::{Error, Result},
-    result::{Measurement, Outcome, Run},
-};
-use ombx_record::{
     link::{ALONE, RETEST},
+    result::{Measurement, Outcome, Run},
     verdict::{Conclusion, Verdict},
 };
 

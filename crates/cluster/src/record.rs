@@ -8,9 +8,9 @@ use std::{
     process::Command,
 };
 
-use ombx_record::file::{self, RunOutcome, RunWithRows};
 use ombx_record::{
     error::{Error, Result},
+    file::{self, RunOutcome, RunWithRows},
     regular_file::{LONGEST_TEXT, read_found_text},
 };
 use serde::{Deserialize, Serialize};

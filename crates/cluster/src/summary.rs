@@ -8,8 +8,10 @@ use std::{
 };
 
 use ombx_host::node_set;
-use ombx_record::error::{Exit, Result};
-use ombx_record::verdict::{Conclusion, Verdict};
+use ombx_record::{
+    error::{Exit, Result},
+    verdict::{Conclusion, Verdict},
+};
 
 use crate::{
     cluster::{Cluster, FailOn},

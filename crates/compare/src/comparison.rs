@@ -7,14 +7,11 @@ use std::{
 
 use ombx_estimate::{number::Units, state, text::named_values};
 use ombx_host::node_set;
-use ombx_record::result::Placement;
 use ombx_record::{
     fact::Fact,
-    result::{MarkCode, Metric, Run},
-};
-use ombx_record::{
     file::Launched,
     link::{BENCH, MOST_RANKS},
+    result::{MarkCode, Metric, Placement, Run},
     runs::{hosts, library},
 };
 use serde::Serialize;
@@ -511,8 +508,7 @@ impl Turn {
 
 #[cfg(test)]
 mod setup_tests {
-    use ombx_record::fact::HostFacts;
-    use ombx_record::file::RunWithRows;
+    use ombx_record::{fact::HostFacts, file::RunWithRows};
     use ombx_testkit::golden;
 
     use crate::comparison::*;

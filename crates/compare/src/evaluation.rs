@@ -10,13 +10,9 @@ use crate::{
         CaseComparison, Change, Power, Reason, SIGNIFICANCE, SIGNIFICANCE_OF_LOOK, Settings, Unit,
         UnitMedians, Verdict,
     },
-    shift::{Scatter, Shifts, TAIL, rank, signed_rank},
-    side::{Launch, Row},
-};
-use crate::{
     links::LinkSet,
-    shift::{self, Side, Values},
-    side::Units,
+    shift::{self, Scatter, Shifts, Side, TAIL, Values, rank, signed_rank},
+    side::{Launch, Row, Units},
 };
 
 /// Difference of p values that are equal but for rounding.

@@ -7,8 +7,6 @@ use ombx_links::verdict::Hosts;
 use ombx_record::{
     file::{Round, RoundMark},
     link::key_of_link,
-};
-use ombx_record::{
     result::{Level, Mark, Measurement, Run},
     stats::Summary,
 };
@@ -248,14 +246,13 @@ impl Bins {
 
 #[cfg(test)]
 mod tests {
-    use ombx_record::result::{Metric, Outcome, Place, Work};
     use ombx_record::{
         file::{Record, RunOutcome},
         link::{BENCH, MOST_RANKS, RETEST},
+        result::{Metric, Outcome, Place, Work},
     };
 
-    use crate::links::*;
-    use crate::{CaseComparison, Comparison, Reason, Settings, SideResults, Verdict};
+    use crate::{CaseComparison, Comparison, Reason, Settings, SideResults, Verdict, links::*};
 
     const RANKS: u32 = 2 + MOST_RANKS as u32;
 

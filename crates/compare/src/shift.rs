@@ -3,9 +3,9 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use ombx_record::random::SplitMix64;
 use ombx_record::{
     order::{sort, sort_by_value},
+    random::SplitMix64,
     stats::median,
 };
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};

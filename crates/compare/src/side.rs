@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use ombx_estimate::state::{Distances, LaunchState, States};
 use ombx_host::performance::INSTRUCTIONS;
-use ombx_record::result::{Figure, Level, MarkCode, Measurement, Metric, Outcome, Run};
 use ombx_record::{
     file::{Record, Round, RunOutcome, RunWithRows},
     link::{BENCH, MOST_RANKS, RETEST},
+    result::{Figure, Level, MarkCode, Measurement, Metric, Outcome, Run},
     runs::{is_next_launch, is_same_launch, library},
 };
 

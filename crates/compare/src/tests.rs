@@ -10,14 +10,13 @@ use ombx_core::{
 };
 use ombx_estimate::state;
 use ombx_host::performance::INSTRUCTIONS;
-use ombx_record::file::{self, RunWithRows};
 use ombx_record::{
+    file::{self, RunWithRows},
     result::{Figure, Mark, MarkCode, Measurement, Metric, Outcome, Run, Tally, Work},
     stats::Summary,
     unit::parse_sizes,
 };
-use ombx_testkit::golden;
-use ombx_testkit::{SimLink, measure};
+use ombx_testkit::{SimLink, golden, measure};
 
 use crate::*;
 

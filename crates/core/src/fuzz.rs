@@ -2,8 +2,8 @@
 //!
 //! The programs of `fuzz/` call them for hours, the tests below for seconds.
 
-use ombx_record::cpu_list::parse_cpus;
 use ombx_record::{
+    cpu_list::parse_cpus,
     error::{Kind, Result},
     result::Aggregation,
     unit::{self, Bytes, Rank},

@@ -3,11 +3,11 @@
 use std::any::Any;
 
 use ombx_host::environment::place_of_thread;
-use ombx_record::result::Place;
 use ombx_record::{
     codec,
     error::{Error, Kind, Result},
     fact::Facts,
+    result::Place,
     unit::Rank,
 };
 use serde::{Serialize, de::DeserializeOwned};

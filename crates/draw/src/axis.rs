@@ -3,8 +3,10 @@
 use ombx_estimate::text::plain;
 use ombx_record::{order::sort, unit::Bytes};
 
-use crate::options::Scale;
-use crate::terminal::{LinearAxis, LogAxis, Ticks, ValueAxis, value_label};
+use crate::{
+    options::Scale,
+    terminal::{LinearAxis, LogAxis, Ticks, ValueAxis, value_label},
+};
 
 /// Part of a logarithmic axis for messages of 0 bytes, which have no position on it.
 const ZERO: f64 = 0.135;

@@ -4,10 +4,8 @@ pub(crate) mod curve;
 pub(crate) mod distribution;
 
 use ombx_links::verdict::LinkSweep;
-use ombx_record::unit::Bytes;
-use ombx_record::verdict::Component;
+use ombx_record::{unit::Bytes, verdict::Component};
 
-use crate::terminal::{HeatMap, Shades, extent};
 use crate::{
     axis::Axis,
     drawing::Drawing,
@@ -16,6 +14,7 @@ use crate::{
     options::{MAX_SERIES, Options},
     series::{self, Abscissa, Curve, Curves, Input, no_samples, range, sorted},
     style::{self, Fill, GRID, SHADES},
+    terminal::{HeatMap, Shades, extent},
 };
 
 /// Number of curves of samples from which sizes are chosen. More of them hide each other.

@@ -4,8 +4,8 @@ use std::io::{Result, Write};
 
 use ombx_core::benchmark::{ElementType, Preset, RankMatrix};
 use ombx_estimate::text::plain;
-use ombx_record::file::RunOutcome;
 use ombx_record::{
+    file::RunOutcome,
     result::{AcrossRanks, Measurement, Outcome, Run, Samples, Tally},
     stats::Summary,
 };

@@ -7,8 +7,8 @@ use std::{
 
 use ombx_core::benchmark::Osu;
 use ombx_estimate::text::plain;
-use ombx_record::file::RunOutcome;
 use ombx_record::{
+    file::RunOutcome,
     order::sort,
     result::{Aggregation, Check, Figure, Measurement, Metric, Outcome, Run, Samples, Tally, Work},
     stats::Summary,

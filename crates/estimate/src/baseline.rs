@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use ombx_record::{
     file::{RunOutcome, RunWithRows},
-    runs::hosts,
-};
-use ombx_record::{
     result::{Level, Mark, MarkCode, Measurement, Metric, Run},
+    runs::hosts,
     stats::median,
 };
 
@@ -227,8 +225,7 @@ pub fn disturbance(row: &Measurement) -> Option<&Mark> {
 mod tests {
     use ombx_testkit::golden;
 
-    use crate::baseline::*;
-    use crate::state;
+    use crate::{baseline::*, state};
 
     fn reference(days: &[(&str, f64)]) -> Reference {
         let figure = |&(date, leg_ns): &(&str, f64)| good(date, leg_ns, None);

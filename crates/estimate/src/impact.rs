@@ -2,9 +2,8 @@
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
-use ombx_record::result::{LOAD_AGAIN, NO_LOAD};
 use ombx_record::{
-    result::{Measurement, Metric, Outcome, interval_names},
+    result::{LOAD_AGAIN, Measurement, Metric, NO_LOAD, Outcome, interval_names},
     unit::Bytes,
 };
 

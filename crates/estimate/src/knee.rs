@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ombx_record::result::{ACHIEVED, BACKLOG, OFFERED, SATURATED_PERCENT};
-use ombx_record::result::{Measurement, Outcome};
+use ombx_record::result::{ACHIEVED, BACKLOG, Measurement, OFFERED, Outcome, SATURATED_PERCENT};
 
 use crate::number::figure;
 

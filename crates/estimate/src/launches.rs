@@ -8,10 +8,9 @@ mod cases;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ombx_record::file::Ending;
-use ombx_record::result::RowName;
 use ombx_record::{
-    result::Measurement,
+    file::Ending,
+    result::{Measurement, RowName},
     stats::{Summary, median},
 };
 
@@ -345,14 +344,13 @@ mod schedule_tests {
 
 #[cfg(test)]
 mod allocation_tests {
-    use ombx_record::file::Record;
     use ombx_record::{
+        file::Record,
         result::{Measurement, Metric, Phases, Samples},
         stats::Summary,
     };
 
-    use crate::launches::cases::Cases;
-    use crate::launches::*;
+    use crate::launches::{cases::Cases, *};
 
     /// A row of 10 ms whose samples scatter by about 1 % around `median_ns`.
     fn row(key: &str, median_ns: u64) -> Measurement {

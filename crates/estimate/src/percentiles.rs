@@ -2,10 +2,9 @@
 
 use std::{fmt, str::FromStr};
 
-use ombx_record::result::ClockProperties;
 use ombx_record::{
     error::{Error, Result},
-    result::{ClockFacts, Measurement, SingleTimes},
+    result::{ClockFacts, ClockProperties, Measurement, SingleTimes},
     stats::{Percentile, least_samples},
 };
 

@@ -6,14 +6,12 @@ use std::{
     time::Duration,
 };
 
-use ombx_record::link;
 use ombx_record::{
     file::{Ended, Ending, Launched},
-    runs::number,
-};
-use ombx_record::{
+    link,
     order::sort_by_number,
     result::{Check, MarkCode, Measurement, Outcome, Run},
+    runs::number,
     stats::Summary,
     unit::{Bytes, counted},
 };

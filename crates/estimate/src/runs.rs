@@ -5,16 +5,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ombx_record::file::{Record, Round, RunWithRows};
-use ombx_record::result::Placement;
-use ombx_record::runs::hosts;
-use ombx_record::runs::is_next_launch;
-use ombx_record::runs::is_same_launch;
-use ombx_record::runs::library;
-use ombx_record::runs::number;
 use ombx_record::{
     codec::checksum,
-    result::{BetweenRuns, Measurement, Run},
+    file::{Record, Round, RunWithRows},
+    result::{BetweenRuns, Measurement, Placement, Run},
+    runs::{hosts, is_next_launch, is_same_launch, library, number},
     unit::counted,
 };
 

@@ -5,8 +5,8 @@ use std::{
     fmt,
 };
 
-use ombx_record::file::{Launched, Record, RunWithRows};
 use ombx_record::{
+    file::{Launched, Record, RunWithRows},
     result::{Measurement, Outcome, Run, Samples},
     stats::median,
 };

@@ -419,8 +419,7 @@ mod tests {
 
     use ombx_testkit::Directory;
 
-    use crate::device_counters::*;
-    use crate::machine::driver_information;
+    use crate::{device_counters::*, machine::driver_information};
 
     fn write(files: &Files, path: &str, text: impl AsRef<[u8]>) {
         let path = files.path(path);

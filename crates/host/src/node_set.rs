@@ -353,8 +353,7 @@ mod fold_tests {
 
     use proptest::prelude::*;
 
-    use crate::node_set::expand;
-    use crate::node_set::*;
+    use crate::node_set::{expand, *};
 
     /// Sets as they are typed, as ClusterShell folds them, and their names in the order of text. ClusterShell 1.9.1 wrote them.
     const CASES: &str = include_str!("node_set/cases.tsv");

@@ -2,8 +2,10 @@
 
 use std::{collections::BTreeMap, io};
 
-use ombx_record::regular_file;
-use ombx_record::result::{Figure, Figures};
+use ombx_record::{
+    regular_file,
+    result::{Figure, Figures},
+};
 use perf_event::{
     Builder, Counter,
     events::{Cache, CacheOp, CacheResult, Event, Hardware, Software, WhichCache},

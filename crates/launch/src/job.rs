@@ -21,7 +21,6 @@ use ombx_record::error::Result;
 use ombx_sweep::sweep;
 use serde::{Deserialize, Serialize};
 
-use crate::this_process;
 use crate::{
     job::{
         launches::Launches,
@@ -32,6 +31,7 @@ use crate::{
         destination::{Destination, Existing},
         target,
     },
+    this_process,
 };
 
 #[cfg(feature = "mpi")]

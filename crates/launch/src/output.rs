@@ -24,10 +24,10 @@ use ombx_estimate::{
     text::plain,
 };
 use ombx_links::verdict::LinkSweep;
-use ombx_record::file::{self, Launched, Record, Rounds, RunOutcome};
 use ombx_record::{
     error::{Error, Result},
     fact::Fact,
+    file::{self, Launched, Record, Rounds, RunOutcome},
     result::{Figure, Interval, MarkCode, Measurement, Tally},
     unit::counted,
 };
@@ -35,16 +35,16 @@ use ombx_show::{
     Broadcasts, LinksForm, LinksSummary, OpenMetrics, Overhead, Renderer, links_status, map_so_far,
 };
 
-use crate::output::{
-    destination::{Format, Screen},
-    graphs::Graphs,
-    link_judge::LinkJudge,
-    renderers::Notes,
-    target::{FileAtEnd, ResultTarget},
-    terminal::is_closed,
-};
 use crate::{
     job::{self, Job, Work},
+    output::{
+        destination::{Format, Screen},
+        graphs::Graphs,
+        link_judge::LinkJudge,
+        renderers::Notes,
+        target::{FileAtEnd, ResultTarget},
+        terminal::is_closed,
+    },
     result_file,
 };
 

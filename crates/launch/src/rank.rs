@@ -19,8 +19,7 @@ use ombx_core::{
     measure::runner,
     team::{Alone, Fabric, Team},
 };
-use ombx_host::environment::place_of_thread;
-use ombx_host::{host, since::Since, watchdog};
+use ombx_host::{environment::place_of_thread, host, since::Since, watchdog};
 use ombx_record::{
     error::{Error, Result},
     unit::Rank,
@@ -28,12 +27,12 @@ use ombx_record::{
 use ombx_sweep::sweep;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use crate::rank::sink::RankSink;
-use crate::this_process;
 use crate::{
     job::{self, Job, Work, rank_job::RankJob, selection},
     launch::detection,
     output::{Output, relay},
+    rank::sink::RankSink,
+    this_process,
 };
 
 #[cfg(feature = "sockets")]

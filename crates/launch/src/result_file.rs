@@ -11,12 +11,11 @@ use std::{
 
 use ombx_compare::SideResults;
 use ombx_estimate::runs::{EarlierRuns, KnownRows};
-use ombx_links::verdict::LinkSweep;
-use ombx_links::verdict::SweptRun;
-use ombx_record::file::{self, Record, Records, Round, RunWithRows};
-use ombx_record::link;
+use ombx_links::verdict::{LinkSweep, SweptRun};
 use ombx_record::{
     error::{Error, Result},
+    file::{self, Record, Records, Round, RunWithRows},
+    link,
     regular_file::shown_name,
     result::{Measurement, Run},
 };

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_host::device_counters::is_error;
-use ombx_host::machine::{INTERRUPTS, LOCAL_CPUS, device_of};
+use ombx_host::{
+    device_counters::is_error,
+    machine::{INTERRUPTS, LOCAL_CPUS, device_of},
+};
 use ombx_record::{
     fact::{Fact, Facts, HostFacts},
     result::Growth,

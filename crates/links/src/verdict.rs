@@ -15,11 +15,10 @@ mod sweep;
 mod swept;
 mod times;
 
-use ombx_record::verdict::Component;
-use ombx_record::verdict::Evidence;
 use ombx_record::{
     result::MarkCode,
     unit::{Bytes, plural},
+    verdict::{Component, Evidence},
 };
 
 pub use self::{

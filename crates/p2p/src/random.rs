@@ -2,7 +2,6 @@
 
 use std::marker::PhantomData;
 
-use ombx_core::random::SplitMix64;
 use ombx_core::{
     benchmark::{
         Benchmark, Case, Context, Kernel, Layout, Method, Metric, ParameterValue, Work,
@@ -14,6 +13,7 @@ use ombx_core::{
     },
     error::Result,
     measure::session::Session,
+    random::SplitMix64,
     result::Check,
     unit::Rank,
 };

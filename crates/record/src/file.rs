@@ -14,10 +14,13 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::file::lines::{Checksum, Line};
-use crate::link;
-use crate::result::{Growth, Interval, Measurement, Run, Tally};
-use crate::{runs::is_same_launch, verdict::Verdict};
+use crate::{
+    file::lines::{Checksum, Line},
+    link,
+    result::{Growth, Interval, Measurement, Run, Tally},
+    runs::is_same_launch,
+    verdict::Verdict,
+};
 
 pub use crate::file::{
     records::{ENDING, Records, is_named_as_result, source},

@@ -5,10 +5,10 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_estimate::text::plain;
 use ombx_estimate::{
     launches::LEAST_LONG_LAUNCHES,
     number::{Decimals, TimeUnit},
+    text::plain,
 };
 use ombx_record::{
     order::sort_by_value,

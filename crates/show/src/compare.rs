@@ -9,8 +9,10 @@ use ombx_compare::{
     CaseComparison, CaseId, Comparison, Counts, DecidedBy, HOST, INSTRUCTIONS_MARGIN, Note, Power, Reason,
     Side, SideInfo, Unit, UnitMedians, Verdict,
 };
-use ombx_estimate::text::title;
-use ombx_estimate::{number::figure, text::plain};
+use ombx_estimate::{
+    number::figure,
+    text::{plain, title},
+};
 use ombx_record::unit::{Bytes, counted};
 use serde_json::{Map, Value, json};
 

@@ -5,10 +5,10 @@ use std::io::{Result, Write};
 use ombx_estimate::text::plain;
 use ombx_host::node_set;
 use ombx_links::verdict::Hosts;
-use ombx_record::result::{Measurement, Run, Tally};
 use ombx_record::{
     file::RunOutcome,
     link::RETEST,
+    result::{Measurement, Run, Tally},
     verdict::{Sentence, SlowPart, Verdict},
 };
 

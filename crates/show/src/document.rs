@@ -5,12 +5,15 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_estimate::runs::{banner, launches};
-use ombx_estimate::text::plain;
-use ombx_estimate::text::title;
-use ombx_record::link;
-use ombx_record::result::{ClockFacts, Level, Measurement, Metric, Outcome, Run, Tally};
-use ombx_record::{file::RunOutcome, link::RETEST};
+use ombx_estimate::{
+    runs::{banner, launches},
+    text::{plain, title},
+};
+use ombx_record::{
+    file::RunOutcome,
+    link::{self, RETEST},
+    result::{ClockFacts, Level, Measurement, Metric, Outcome, Run, Tally},
+};
 
 use crate::{
     FormattedRow, Renderer, Scope, Shown,

@@ -1,11 +1,12 @@
 //! The fields of a row: one declaration, which CSV and OpenMetrics read.
 
-use ombx_estimate::text::named_values;
-use ombx_estimate::{publishable::obstacles, runs::core_to_core_ns};
+use ombx_estimate::{publishable::obstacles, runs::core_to_core_ns, text::named_values};
 use ombx_record::result::{BetweenRuns, Figure, Measurement, Outcome, Rate, Run, StateFigure};
 
-use crate::csv::{ends, text};
-use crate::fields::Field::{Number, Text};
+use crate::{
+    csv::{ends, text},
+    fields::Field::{Number, Text},
+};
 
 /// Value of a field.
 pub(super) enum Field {

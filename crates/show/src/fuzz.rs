@@ -9,8 +9,10 @@ use ombx_compare::{
 use ombx_draw::terminal::Characters;
 use ombx_estimate::launches::Cases;
 use ombx_links::verdict::{Hosts, MOST_ROWS, TimesBySize};
-use ombx_record::file::{self, Record, RunOutcome, RunWithRows};
-use ombx_record::result::Tally;
+use ombx_record::{
+    file::{self, Record, RunOutcome, RunWithRows},
+    result::Tally,
+};
 
 use crate::{Broadcasts, Csv, Links, LinksCsv, OpenMetrics, Overhead, Paint, Renderer, Table};
 

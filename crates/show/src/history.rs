@@ -7,17 +7,14 @@ use std::{
 
 use ombx_compare::history::{Case, Change, Event, History, LEAST_RUNS, Point, Series, events};
 use ombx_draw::terminal::{Characters, sparkline};
-use ombx_estimate::number::Decimals;
-use ombx_estimate::text::plain;
+use ombx_estimate::{number::Decimals, text::plain};
 use ombx_record::unit::counted;
 use serde_json::{Value, json};
 
 use crate::{
     Paint,
-    csv::{Lines, ends, text},
-};
-use crate::{
     compare::present,
+    csv::{Lines, ends, text},
     table::cells::{Fitted, broken, fitted, grid, interval, size},
 };
 

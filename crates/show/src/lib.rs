@@ -46,11 +46,9 @@ use anstyle::{AnsiColor, Style};
 use ombx_estimate::{number::Units, percentiles::Percentiles};
 use ombx_record::{
     file::{Record, Round, RunOutcome},
-    verdict::Verdict,
-};
-use ombx_record::{
     result::{ClockFacts, Growth, Measurement, Metric, Run, Tally},
     stats::Summary,
+    verdict::Verdict,
 };
 
 pub use self::{

@@ -14,12 +14,10 @@ use ombx_estimate::{
 use ombx_links::verdict::{self, Link, LinkSweep, LinkTimes, SlowLink, Step};
 use ombx_record::{
     file::{Round, RunOutcome},
-    verdict::{Component, Conclusion, Evidence, SlowPart, Verdict},
-};
-use ombx_record::{
     result::{Level, MarkCode, Measurement, Outcome, Run, Tally},
     stats,
     unit::{Bytes, counted},
+    verdict::{Component, Conclusion, Evidence, SlowPart, Verdict},
 };
 use serde_json::{Value, json};
 

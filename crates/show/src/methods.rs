@@ -3,20 +3,16 @@
 use std::collections::BTreeSet;
 
 use ombx_estimate::{launches::LEAST_LONG_LAUNCHES, publishable::Publishable, state, text::named_values};
-use ombx_links::verdict::Checks;
-use ombx_links::verdict::SweptRun;
-use ombx_record::link;
-use ombx_record::result::Placement;
+use ombx_links::verdict::{Checks, SweptRun};
 use ombx_record::{
     cpu_list::parse_cpus,
     fact::{Fact, HostFacts},
-    result::{Measurement, Outcome, Run},
+    file::RunWithRows,
+    link,
+    result::{Measurement, Outcome, Placement, Run},
+    runs::{hosts, library},
     stats::Summary,
     unit::counted,
-};
-use ombx_record::{
-    file::RunWithRows,
-    runs::{hosts, library},
 };
 
 use crate::provenance::host_list;
@@ -342,12 +338,13 @@ mod tests {
     use std::fs;
 
     use ombx_links::verdict::SweepCollector;
-    use ombx_record::file::{Record, Round};
-    use ombx_record::result::{Check, Growth, Metric};
+    use ombx_record::{
+        file::{Record, Round},
+        result::{Check, Growth, Metric},
+    };
     use ombx_testkit::golden;
 
-    use crate::methods::*;
-    use crate::provenance;
+    use crate::{methods::*, provenance};
 
     fn with_facts(mut run: RunWithRows) -> RunWithRows {
         let known = |text: &str| Fact::Known(text.into());

@@ -3,20 +3,19 @@
 use std::io::{Result, Write};
 
 use ombx_compare::model::{Estimate, Fit, MachineModel, Parameter, Protocol, Segment, Switch};
-use ombx_estimate::text::plain;
-use ombx_estimate::{number::Decimals, publishable::Publishable, runs::banner};
-use ombx_record::runs::{hosts, library};
+use ombx_estimate::{number::Decimals, publishable::Publishable, runs::banner, text::plain};
 use ombx_record::{
     result::Run,
+    runs::{hosts, library},
     unit::{Bytes, counted},
 };
 use serde_json::{Value, json};
 
-use crate::table::cells::{NO_VALUE, aligned, broken, interval};
 use crate::{
     Paint,
     compare::present,
     csv::{Lines, ends, text},
+    table::cells::{NO_VALUE, aligned, broken, interval},
 };
 
 /// What is shown: the models, the first run of each setup, and which rows they rest on.

@@ -11,22 +11,21 @@ use std::{
 };
 
 use jiff::Timestamp;
-use ombx_estimate::launches::Cases;
-use ombx_estimate::text::named_values;
-use ombx_host::device_counters::is_error;
-use ombx_host::node_set;
+use ombx_estimate::{launches::Cases, text::named_values};
+use ombx_host::{device_counters::is_error, node_set};
 use ombx_links::verdict::LinkSweep;
-use ombx_record::link;
-use ombx_record::result::{Growth, Level, Measurement, Metric, Outcome, Run, Tally};
 use ombx_record::{
     file::{RunOutcome, RunWithRows},
-    link::{RETEST, ends_of},
+    link::{self, RETEST, ends_of},
+    result::{Growth, Level, Measurement, Metric, Outcome, Run, Tally},
     runs::{hosts, library},
     verdict::{Conclusion, Nameable, Verdict},
 };
 
-use crate::Renderer;
-use crate::fields::{Field, ROW_FIELDS};
+use crate::{
+    Renderer,
+    fields::{Field, ROW_FIELDS},
+};
 
 /// Metrics in the order of output, one on each line: name without unit, unit, help text, and the object of the interval of those that have
 /// one. Low and high end of an interval are metrics of their own; the unit ends the name.

@@ -4,20 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_host::node_set;
-use ombx_links::causes;
-use ombx_links::verdict::SweptRun;
-use ombx_record::fact::TITLES;
-use ombx_record::fact::title_of;
-use ombx_record::result::Placement;
+use ombx_links::{causes, verdict::SweptRun};
 use ombx_record::{
-    fact::{Fact, Facts, HostFacts},
-    order::sort_by_number,
-    result::{Growth, Measurement, Run},
-    unit::counted,
-};
-use ombx_record::{
+    fact::{Fact, Facts, HostFacts, TITLES, title_of},
     file::{RunOutcome, RunWithRows},
+    order::sort_by_number,
+    result::{Growth, Measurement, Placement, Run},
     runs::hosts,
+    unit::counted,
 };
 
 /// Text for files without facts.

@@ -9,7 +9,6 @@ use std::{
 };
 
 use ombx_draw::terminal::curve;
-use ombx_estimate::text::title;
 use ombx_estimate::{
     impact::{LoadImpacts, UNDER},
     knee::{self, Knees, RATE},
@@ -17,20 +16,21 @@ use ombx_estimate::{
     publishable::{Publishable, Reached},
     runs::{banner, launches},
     state,
-    text::plain,
+    text::{plain, title},
 };
-use ombx_record::file::RunOutcome;
-use ombx_record::result::SHARES;
 use ombx_record::{
+    file::RunOutcome,
     result::{
         ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Metric, Outcome, OverLaunches,
-        Run, Tally,
+        Run, SHARES, Tally,
     },
     unit::{Bytes, counted},
 };
 
-use crate::table::cells::{Fitted, broken, fitted, grid};
-use crate::{Paint, Renderer, Shown};
+use crate::{
+    Paint, Renderer, Shown,
+    table::cells::{Fitted, broken, fitted, grid},
+};
 
 pub(super) use self::cells::failed;
 pub use self::cells::{FormattedRow, Scope, format_row, other_states, titles};

@@ -1,7 +1,6 @@
 //! Schedules of pairs: rounds of disjoint pairs by the circle method, and pairs between two halves of the ranks.
 
-use ombx_record::random::Shuffle;
-use ombx_record::unit::Rank;
+use ombx_record::{random::Shuffle, unit::Rank};
 use serde::{Deserialize, Serialize};
 
 /// Rounds of disjoint pairs over a number of ranks. Pairs are computed on demand, without a table.

@@ -18,15 +18,12 @@ use ombx_core::{
     team::Team,
 };
 use ombx_links::verdict::{self, Criteria, Hosts, LOOKS, MOST_ROWS, Retest, TIMES_AGAIN, TimesBySize};
-use ombx_record::link;
 use ombx_record::{
     error::{Error, Kind, Result},
+    file::{self, Record},
+    link::{self, ROUND},
     result::{Check, Growth, Mark, Measurement, Outcome, Run, Tally},
     unit::{Bytes, Rank},
-};
-use ombx_record::{
-    file::{self, Record},
-    link::ROUND,
 };
 use serde::{Deserialize, Serialize};
 

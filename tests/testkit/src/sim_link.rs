@@ -423,8 +423,7 @@ mod tests {
         unit::parse_sizes,
     };
 
-    use super::super::measure;
-    use super::*;
+    use super::{super::measure, *};
 
     type Slow = SimLink<5000, 2>;
     type Broken = SimLink<5000, 2, 3>;
@@ -581,8 +580,10 @@ mod sim_mesh_tests {
         pacing::start::Pacing,
     };
 
-    use super::super::{Delay, Probe, SlowerByRank, measure, on_uneven_ranks};
-    use super::*;
+    use super::{
+        super::{Delay, Probe, SlowerByRank, measure, on_uneven_ranks},
+        *,
+    };
 
     #[test]
     fn samples_do_not_contain_the_time_of_pacing() {

@@ -29,8 +29,7 @@ use ombx_core::{
     team::{EnteredBarrier, Fabric, Team},
     unit::Rank,
 };
-use ombx_host::environment::place_of_thread;
-use ombx_host::since::Since;
+use ombx_host::{environment::place_of_thread, since::Since};
 
 /// A team in which nothing happens for this time is deadlocked.
 const DEADLOCK_TIME: Duration = Duration::from_secs(120);
@@ -667,8 +666,7 @@ mod probe_tests {
         unit::parse_sizes,
     };
 
-    use super::super::measure;
-    use super::*;
+    use super::{super::measure, *};
 
     static FAST: Benchmark = Benchmark::new::<Probe<50>>("probe.fast", "50 ns").sizes("8");
     static MEDIUM: Benchmark = Benchmark::new::<Probe<200_000>>("probe.medium", "200 us").sizes("8");

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use ombx_record::file::{self, Record, RunOutcome};
 use ombx_record::{
+    file::{self, Record, RunOutcome},
     result::{Measurement, Run, Tally},
     stats::Summary,
 };

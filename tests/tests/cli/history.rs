@@ -2,8 +2,8 @@
 
 use std::{fs, path::Path};
 
-use ombx_record::file::{self, Record, RunWithRows};
 use ombx_record::{
+    file::{self, Record, RunWithRows},
     result::{Measurement, Run},
     stats::Summary,
 };

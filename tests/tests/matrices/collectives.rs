@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use ombx_collective::operations::{OPERATIONS, Operation};
-use ombx_record::file::RunWithRows;
-use ombx_record::result::{Check, Figure, Outcome};
+use ombx_record::{
+    file::RunWithRows,
+    result::{Check, Figure, Outcome},
+};
 use ombx_tests::{Done, Job, defects::may_be_wrong, kept::Kept, mpi, print_note};
 
 /// Completion mode of an operation.

@@ -5,8 +5,10 @@ use std::{
     sync::OnceLock,
 };
 
-use ombx_record::file::RunWithRows;
-use ombx_record::result::{Check, Measurement, Outcome};
+use ombx_record::{
+    file::RunWithRows,
+    result::{Check, Measurement, Outcome},
+};
 use ombx_tests::{
     Done, Files, Job,
     defects::may_be_wrong,

@@ -2,8 +2,10 @@
 
 use std::{collections::BTreeSet, env, ffi::OsStr, thread::available_parallelism};
 
-use ombx_record::file::{self, RunWithRows};
-use ombx_record::result::Measurement;
+use ombx_record::{
+    file::{self, RunWithRows},
+    result::Measurement,
+};
 use ombx_tests::{
     Files, Job,
     kept::{Kept, assert_good, assert_plausible, verified},

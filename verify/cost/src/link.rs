@@ -1,9 +1,9 @@
 //! Runs and rounds of links that nobody measures: their times come from models.
 
-use ombx_record::result::{Check, ClockFacts, Measurement, Metric, Place, Run, Work};
 use ombx_record::{
     file::Round,
     link::{BENCH, key_of_link},
+    result::{Check, ClockFacts, Measurement, Metric, Place, Run, Work},
 };
 
 /// Message size of the links.

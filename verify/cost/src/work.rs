@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use ombx_estimate::launches::Cases;
 use ombx_links::verdict::LinkSweep;
-use ombx_record::file::{self, Record, Round, Rounds, RunWithRows};
 use ombx_record::{
+    file::{self, Record, Round, Rounds, RunWithRows},
     result::{Check, Measurement, Metric, Place, Run, Samples, Work as Amount},
     stats::Summary,
     unit::Rank,

@@ -8,9 +8,7 @@ use std::{
 
 use clap::Parser;
 use ombx_compare::{Comparison, Settings, SideResults};
-use ombx_record::file;
-use ombx_record::random::Shuffle;
-use ombx_record::stats::median;
+use ombx_record::{file, random::Shuffle, stats::median};
 use ombx_toolchain::{
     Failure, Mpi, Result, Which, Workspace, compile, failed_if, installed, machine, output, release, table,
 };

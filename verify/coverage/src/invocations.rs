@@ -11,9 +11,7 @@ use std::{
 use clap::Parser;
 use ombx_estimate::launches::Cases;
 use ombx_host::since::Since;
-use ombx_record::file::Records;
-use ombx_record::random::Shuffle;
-use ombx_record::{result::Measurement, stats::median};
+use ombx_record::{file::Records, random::Shuffle, result::Measurement, stats::median};
 use ombx_toolchain::{
     Failure, Flavour, Mpi, Result, Which, Workspace, failed_if, installed, machine, output, release, table,
 };

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use ombx_estimate::launches::{MOST_LAUNCHES, Progress, RowProgress, Schedule, interval};
-use ombx_record::result::RowName;
-use ombx_record::stats;
+use ombx_record::{result::RowName, stats};
 use ombx_testkit::noise::Noise;
 
 use crate::document::with_interval;

@@ -4,8 +4,7 @@
 use std::{env, ffi::OsString, fmt::Display, fs, os::unix::fs::symlink, path::Path};
 
 use clap::{Arg, ArgMatches, Command, error::ErrorKind, parser::ValueSource};
-use ombx_launch::output::terminal;
-use ombx_launch::this_process::executable;
+use ombx_launch::{output::terminal, this_process::executable};
 use ombx_record::error::{Error, Result};
 
 /// Maximum length of the name of a command or option, in bytes.

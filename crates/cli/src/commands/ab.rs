@@ -27,7 +27,6 @@ use ombx_estimate::{
     number::Units,
 };
 use ombx_host::since::Since;
-use ombx_launch::stderr_line;
 use ombx_launch::{
     job::{self, launches::random_seed, rank_job::LaunchSettings, selection},
     launch::{
@@ -37,12 +36,12 @@ use ombx_launch::{
         start::{Launcher, Start},
     },
     output::target::ResultTarget,
+    stderr_line,
 };
-use ombx_record::file::{self, Record};
-use ombx_record::result::{KnownBatches, RowName};
 use ombx_record::{
     error::{Error, Exit, Result},
-    result::{Check, Outcome},
+    file::{self, Record},
+    result::{Check, KnownBatches, Outcome, RowName},
     unit::counted,
 };
 use ombx_show::compare::summary;
@@ -53,13 +52,13 @@ use signal_hook::{
 };
 
 use self::side::{Ended, SideCommand, Variable};
-use crate::lookup;
 use crate::{
     arguments::{argv, output::OutputArgs},
     commands::{
         compare::{GateArgs, Printing, conclude},
         run::{self, RunArgs},
     },
+    lookup,
 };
 
 #[derive(Debug, Args)]

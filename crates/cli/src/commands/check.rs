@@ -11,7 +11,6 @@ use clap::{Args, Command};
 use ombx_core::benchmark::Registry;
 use ombx_estimate::baseline::Baseline;
 use ombx_host::{environment::timestamp, host::HostState};
-use ombx_launch::stderr_line;
 use ombx_launch::{
     launch::detection,
     output::{
@@ -20,6 +19,7 @@ use ombx_launch::{
         target::{self, ResultTarget},
         terminal, unwritable,
     },
+    stderr_line,
 };
 use ombx_record::{
     error::{Error, Result},

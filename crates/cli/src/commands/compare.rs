@@ -8,7 +8,6 @@ use std::{
 use clap::{Args, ValueEnum};
 use ombx_compare::{CaseComparison, Comparison, Settings, Side, SideResults, Verdict};
 use ombx_estimate::number::Units;
-use ombx_launch::stderr_line;
 use ombx_launch::{
     output::{
         destination::{Color, Format},
@@ -17,6 +16,7 @@ use ombx_launch::{
         terminal::{self, is_closed, reason},
     },
     result_file::{KnownRuns, of_directory},
+    stderr_line,
 };
 use ombx_record::{
     error::{Error, Exit, Result},

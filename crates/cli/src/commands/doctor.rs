@@ -12,10 +12,11 @@ use ombx_core::{
     clock::Clock,
     trust,
 };
-use ombx_host::environment::place_of_thread;
-use ombx_host::{environment::hostname, host::HostState, machine};
-use ombx_launch::stderr_line;
-use ombx_launch::this_process;
+use ombx_host::{
+    environment::{hostname, place_of_thread},
+    host::HostState,
+    machine,
+};
 use ombx_launch::{
     job::files_used,
     launch::{
@@ -26,7 +27,7 @@ use ombx_launch::{
         start::Start,
     },
     output::{destination::Format, monitoring, target, terminal, unwritable},
-    role,
+    role, stderr_line, this_process,
 };
 use ombx_record::{
     error::{Error, Exit, Result},

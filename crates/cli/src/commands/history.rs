@@ -9,18 +9,17 @@ use std::{
 use clap::Args;
 use ombx_compare::history::{Case, History, Selection, Series, Store, newest};
 use ombx_host::environment::timestamp;
-use ombx_launch::stderr_line;
 use ombx_launch::{
     output::{
         destination::{Color, Format},
         renderers, target,
         terminal::{self, is_closed, reason},
     },
-    stderr,
+    stderr, stderr_line,
 };
-use ombx_record::link::MOST_RANKS;
 use ombx_record::{
     error::{Error, Exit, Result},
+    link::MOST_RANKS,
     unit::counted,
 };
 use ombx_report::{Report, Timeline, page};

@@ -11,8 +11,6 @@ use ombx_core::benchmark::{
     payload::{BLOCK_LENGTH, Datatype, STRIDE},
 };
 use ombx_drop_in::imb::{ImbBenchmark, ImbHeader, ImbProgram, ImbTable};
-use ombx_launch::stderr_line;
-use ombx_launch::this_process;
 use ombx_launch::{
     job::{Job, selection},
     launch::{detection, preflight, start::Start},
@@ -20,7 +18,7 @@ use ombx_launch::{
         destination::{Destination, Screen},
         terminal,
     },
-    role,
+    role, stderr_line, this_process,
 };
 use ombx_record::error::{Error, Result};
 

@@ -28,10 +28,9 @@ use ombx_record::{
 use ombx_sweep::{schedule::Mode, sweep::Task};
 
 #[cfg(feature = "mpi")]
-use ombx_launch::job::accelerator;
 use ombx_launch::{
     job::{
-        self, Extent, Job, Work,
+        self, Extent, Job, Work, accelerator,
         launches::{Goal, LaunchCount, Launches, random_seed},
         rank_job::LaunchSettings,
     },

@@ -7,10 +7,9 @@ use ombx_record::error::Result;
 use ombx_show::wrapped;
 use serde_json::{Value, json};
 
-use crate::lookup;
 use crate::{
     families,
-    lookup::counterpart,
+    lookup::{self, counterpart},
     suite::{self, Resolved},
 };
 

@@ -10,8 +10,6 @@ use std::{
 use clap::Args;
 use ombx_compare::model;
 use ombx_estimate::{publishable::Publishable, samples::SampleStore};
-use ombx_launch::stderr_line;
-use ombx_launch::this_process;
 use ombx_launch::{
     launch::{
         detection,
@@ -24,9 +22,12 @@ use ombx_launch::{
         terminal::{self, is_closed},
     },
     result_file::KnownRuns,
+    stderr_line, this_process,
 };
-use ombx_record::error::{Error, Exit, Result};
-use ombx_record::file::{self, ResultFile};
+use ombx_record::{
+    error::{Error, Exit, Result},
+    file::{self, ResultFile},
+};
 use ombx_show::model::{self as render, Shown};
 
 use crate::arguments::output::{COLORS, FileArgs, JSON, some_of};

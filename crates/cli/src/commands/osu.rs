@@ -9,8 +9,6 @@ use ombx_core::{
     measure::{plan::Effort, runner::Part},
 };
 use ombx_drop_in::osu::OsuTable;
-use ombx_launch::stderr_line;
-use ombx_launch::this_process;
 use ombx_launch::{
     job::{Job, selection},
     launch::{detection, preflight, start::Start},
@@ -18,7 +16,7 @@ use ombx_launch::{
         destination::{Destination, GraphRequest, Screen},
         target, terminal,
     },
-    role,
+    role, stderr_line, this_process,
 };
 use ombx_record::{
     error::{Error, Exit, Result},

@@ -9,15 +9,16 @@ use ombx_estimate::{
     number::{RateUnit, Units},
     samples::{CaseSamples, SampleStore},
 };
-use ombx_launch::stderr_line;
 use ombx_launch::{
     output::{target, terminal::reason},
     result_file::{KnownRuns, Sorter, only_sweep, records},
+    stderr_line,
 };
-use ombx_links::verdict::SweepCollector;
-use ombx_links::verdict::SweptRun;
-use ombx_record::error::{Error, Result};
-use ombx_record::file::Record;
+use ombx_links::verdict::{SweepCollector, SweptRun};
+use ombx_record::{
+    error::{Error, Result},
+    file::Record,
+};
 
 use crate::arguments::output::{RowArgs, some_of};
 

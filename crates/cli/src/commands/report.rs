@@ -16,16 +16,16 @@ use ombx_estimate::{
     samples::SampleStore,
 };
 use ombx_host::environment::timestamp;
-use ombx_launch::stderr_line;
 use ombx_launch::{
     output::target,
     result_file::{FileRecords, KnownRuns, Sorter, found_records, records, without_times},
-    stderr,
+    stderr, stderr_line,
 };
-use ombx_links::verdict::SweepCollector;
-use ombx_links::verdict::SweptFile;
-use ombx_record::error::{Error, Result};
-use ombx_record::file::{Record, RunWithRows};
+use ombx_links::verdict::{SweepCollector, SweptFile};
+use ombx_record::{
+    error::{Error, Result},
+    file::{Record, RunWithRows},
+};
 use ombx_report::{MAX_BENCHMARKS, Report, Samples, Source, Timeline, page};
 
 use super::{

@@ -27,9 +27,9 @@ use ombx_launch::{
     launch::{detection, mpiexec, start::Start},
     result_file,
 };
-use ombx_record::file::Record;
 use ombx_record::{
     error::{Error, Result},
+    file::Record,
     result::Run,
     unit,
 };

@@ -16,7 +16,6 @@ use ombx_estimate::{
     samples::SampleStore,
     text::plain,
 };
-use ombx_launch::stderr_line;
 use ombx_launch::{
     output::{
         destination::{Color, Format},
@@ -26,14 +25,15 @@ use ombx_launch::{
         unwritable,
     },
     result_file::{self, KnownRuns, Sorter, no_sweep, records, say_cut_off, several_sweeps, without_times},
-    stderr,
+    stderr, stderr_line,
 };
-use ombx_links::verdict::SweepCollector;
-use ombx_links::verdict::SweptRun;
-use ombx_links::{matrix::Bands, verdict::LinkSweep};
-use ombx_record::file::{self, Record, RunOutcome, RunWithRows};
+use ombx_links::{
+    matrix::Bands,
+    verdict::{LinkSweep, SweepCollector, SweptRun},
+};
 use ombx_record::{
     error::{Error, Result},
+    file::{self, Record, RunOutcome, RunWithRows},
     result::{Measurement, Tally},
     unit::Bytes,
 };

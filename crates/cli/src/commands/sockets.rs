@@ -4,7 +4,6 @@ use std::{net::IpAddr, path::PathBuf, process, time::Duration};
 
 use clap::{Args, ValueEnum};
 use ombx_host::environment::hostname;
-use ombx_launch::stderr_line;
 use ombx_launch::{
     launch::{
         invitation::{Invitation, WORKER},
@@ -14,6 +13,7 @@ use ombx_launch::{
     output::terminal,
     private_file,
     rank::sockets::ELSEWHERE,
+    stderr_line,
 };
 use ombx_record::{
     codec,

@@ -7,7 +7,6 @@
 
 use std::marker::PhantomData;
 
-use ombx_core::result::ClockProperties;
 use ombx_core::{
     benchmark::{
         self, Case, Context, Figure, Heading, Metric, Named, Parameter, Role, payload::Fill,
@@ -23,7 +22,7 @@ use ombx_core::{
         timed_loop::{Turns, answered_in_turn, in_turn},
     },
     pacing::mesh::Mesh,
-    result::{Check, MarkCode, Measurement, RoundTrips},
+    result::{Check, ClockProperties, MarkCode, Measurement, RoundTrips},
     stats::Summary,
     trust,
     unit::Rank,

@@ -12,19 +12,14 @@ use ombx_estimate::{
 };
 use ombx_host::node_set;
 use ombx_links::verdict::Hosts;
-use ombx_record::fact::title_of;
-use ombx_record::link;
-use ombx_record::result::Placement;
 use ombx_record::{
-    fact::HostFacts,
-    order::grouped,
-    result::{Level, Measurement, Metric, Run, StateFigure},
-    stats::median,
-};
-use ombx_record::{
+    fact::{HostFacts, title_of},
     file::{Record, Records},
-    link::MOST_RANKS,
+    link::{self, MOST_RANKS},
+    order::grouped,
+    result::{Level, Measurement, Metric, Placement, Run, StateFigure},
     runs::{hosts, library, number},
+    stats::median,
 };
 use serde::Serialize;
 
@@ -288,8 +283,10 @@ pub(super) fn differences(
 
 #[cfg(test)]
 mod tests {
-    use ombx_record::fact::Fact;
-    use ombx_record::file::{self, Round};
+    use ombx_record::{
+        fact::Fact,
+        file::{self, Round},
+    };
     use ombx_testkit::golden;
 
     use crate::history::dated::*;

@@ -10,11 +10,13 @@ use ombx_estimate::{launches::interval, runs::are_known, state};
 use ombx_host::node_set;
 use ombx_record::{order::sort_by_value, result::Metric};
 
-use crate::history::{
-    change_point::{LEAST_RUNS, confirmed_changes},
-    dated::{DatedResult, DatedRow, Difference, differences},
+use crate::{
+    Ranks, Shifts,
+    history::{
+        change_point::{LEAST_RUNS, confirmed_changes},
+        dated::{DatedResult, DatedRow, Difference, differences},
+    },
 };
-use crate::{Ranks, Shifts};
 
 /// Maximum number of runs on each side of a change from which its size is estimated: those next to it.
 const MOST_COMPARED: usize = 100;
@@ -499,8 +501,7 @@ fn hosts<'a>(links: impl Iterator<Item = &'a [String; 2]>) -> Option<String> {
 mod tests_of_events {
     use ombx_record::result::Metric;
 
-    use crate::history::series::*;
-    use crate::history::{DatedRow, Selection, result};
+    use crate::history::{DatedRow, Selection, result, series::*};
 
     /// Returns 30 sweeps over four hosts. Links of the third host, and of the link between the first two, become slower on the 16th
     /// or one run later.

@@ -9,8 +9,10 @@ use std::{
     thread,
 };
 
-use ombx_record::file::{Records, is_named_as_result};
-use ombx_record::link;
+use ombx_record::{
+    file::{Records, is_named_as_result},
+    link,
+};
 
 use crate::history::dated::{DatedResult, results_of};
 

@@ -4,12 +4,9 @@
 use std::{any::Any, cell::Cell, collections::BTreeMap, hint::black_box, time::Duration};
 
 use ombx_host::{environment::hostname, limits::FreeMemory, since::Since};
-use ombx_record::result::BusTraffic;
-use ombx_record::result::Metric;
-use ombx_record::result::Work;
 use ombx_record::{
     error::{Error, Result},
-    result::{Check, ConnectionCounters, Figures},
+    result::{BusTraffic, Check, ConnectionCounters, Figures, Metric, Work},
     unit::{Rank, parse_memory},
 };
 use serde::{Deserialize, Serialize};

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use ombx_record::result::Aggregation;
 use ombx_record::{
     error::{Error, Result},
+    result::Aggregation,
     unit::{Rank, digits},
 };
 

@@ -5,10 +5,9 @@ mod blocks;
 mod reduced;
 
 use ombx_host::machine;
-use ombx_record::result::Check;
-use ombx_record::result::Mismatch;
 use ombx_record::{
     error::Result,
+    result::{Check, Mismatch},
     unit::{Rank, parse_memory},
 };
 

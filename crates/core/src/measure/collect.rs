@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ombx_record::result::Interval;
 use ombx_record::{
     codec::{self, checksum},
     error::{Error, Result},
     result::{
-        Aggregation, Check, ClockProperties, ConnectionCounters, Measurement, Mismatch, RoundTrips, Samples,
+        Aggregation, Check, ClockProperties, ConnectionCounters, Interval, Measurement, Mismatch, RoundTrips,
+        Samples,
     },
     unit::Rank,
 };

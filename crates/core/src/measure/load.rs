@@ -2,12 +2,13 @@
 
 use std::{cell::RefCell, collections::BTreeMap};
 
-use ombx_record::result::LOAD_AGAIN;
-use ombx_record::result::NO_LOAD;
 use ombx_record::{
     error::{Error, Kind, Result},
     order::sort_by_number,
-    result::{Check, Figure, Growth, Mark, MarkCode, Measurement, Outcome, Place, interval_names},
+    result::{
+        Check, Figure, Growth, LOAD_AGAIN, Mark, MarkCode, Measurement, NO_LOAD, Outcome, Place,
+        interval_names,
+    },
     stats::Summary,
     unit::Rank,
 };

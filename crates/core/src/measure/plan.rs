@@ -3,12 +3,9 @@
 use std::{collections::BTreeSet, fmt, str::FromStr, time::Duration};
 
 use ombx_host::performance::{self, OpenMeter};
-use ombx_record::result::KnownBatches;
-use ombx_record::result::LOAD_AGAIN;
-use ombx_record::result::NO_LOAD;
-use ombx_record::result::RowName;
 use ombx_record::{
     error::{Error, Result},
+    result::{KnownBatches, LOAD_AGAIN, NO_LOAD, RowName},
     unit::Bytes,
 };
 use serde::{Deserialize, Serialize};

@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_host::{device_counters::DeviceCounters, environment, machine};
-use ombx_record::result::{Placement, RowName};
-use ombx_record::runs::CONTINUES;
 use ombx_record::{
     error::{Error, Result},
     fact::{self, Fact, HostFacts, SentFacts},
-    result::{Growth, Level, Mark, MarkCode, Measurement, Place, Run, Tally},
+    result::{Growth, Level, Mark, MarkCode, Measurement, Place, Placement, RowName, Run, Tally},
+    runs::CONTINUES,
     unit::Rank,
 };
 use serde::{Deserialize, Serialize};

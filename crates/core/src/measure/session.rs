@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ombx_record::result::RowName;
 use ombx_record::{
     error::{Error, Kind, Result},
-    result::{Growth, Interval, Mark, Measurement, Outcome, Place, Run, Tally},
+    result::{Growth, Interval, Mark, Measurement, Outcome, Place, RowName, Run, Tally},
     unit::{Bytes, Rank},
 };
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use ombx_host::device_counters::is_error;
-use ombx_host::device_counters::is_throttling;
-use ombx_host::environment::Counters;
-use ombx_record::result::{BACKLOG, OFFERED, SATURATED_PERCENT};
+use ombx_host::{
+    device_counters::{is_error, is_throttling},
+    environment::Counters,
+};
 use ombx_record::{
     order::sort_by_number,
-    result::{Check, Figures, Growth, Level, Mark, MarkCode, Samples},
+    result::{BACKLOG, Check, Figures, Growth, Level, Mark, MarkCode, OFFERED, SATURATED_PERCENT, Samples},
     stats::{self, Summary},
 };
 

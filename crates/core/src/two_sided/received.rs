@@ -1,8 +1,7 @@
 //! What arrives of a round of datagrams.
 
-use ombx_record::result::SHARES;
 use ombx_record::{
-    result::{Figure, Figures},
+    result::{Figure, Figures, SHARES},
     stats::Summary,
 };
 use serde::{Deserialize, Serialize};

@@ -6,12 +6,9 @@
 
 use std::fmt;
 
-use ombx_record::result::ACHIEVED;
-use ombx_record::result::BACKLOG;
-use ombx_record::result::OFFERED;
 use ombx_record::{
     error::{Error, Result},
-    result::{Check, Figure, Figures, Metric, Mismatch, Work},
+    result::{ACHIEVED, BACKLOG, Check, Figure, Figures, Metric, Mismatch, OFFERED, Work},
     stats::{Summary, median},
     unit::{Bytes, Rank, parse_numbers},
 };

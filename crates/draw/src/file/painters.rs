@@ -1,7 +1,6 @@
 //! Painters: SVG with outlines of letters, PDF with an embedded font, PNG with pixels.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::{collections::BTreeMap, fmt::Write};
 
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use pdf_writer::{

@@ -3,7 +3,6 @@
 use ombx_compare::model::{self, Fit, Segment, Switch};
 use ombx_record::result::Headline;
 
-use crate::terminal::extent;
 use crate::{
     axis::{Axis, Unit},
     drawing::Drawing,
@@ -12,6 +11,7 @@ use crate::{
     options::{Options, Scale},
     series::{Abscissa, Case, Collected, Series},
     style::{Fill, INK},
+    terminal::extent,
 };
 
 /// Number of points that draw a line of the model, which a logarithmic axis bends.

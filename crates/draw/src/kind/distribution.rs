@@ -2,7 +2,6 @@
 
 use ombx_record::{stats::quantile, unit::Bytes};
 
-use crate::terminal::{LinearAxis, ValueAxis, counts};
 use crate::{
     axis::Axis,
     drawing::Drawing,
@@ -11,6 +10,7 @@ use crate::{
     options::{Options, Scale, Width},
     series::{Case, Collected, Curves, no_samples, range, sorted},
     style::{self, Fill},
+    terminal::{LinearAxis, ValueAxis, counts},
 };
 
 /// Number of points of a cumulative distribution, and of values at its end that each have a point, because a tail is there.

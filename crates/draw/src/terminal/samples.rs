@@ -2,12 +2,18 @@
 
 use std::io::{Result, Write};
 
-use ombx_estimate::text::heading;
-use ombx_estimate::{number::Decimals, samples::CaseSamples, text::plain};
+use ombx_estimate::{
+    number::Decimals,
+    samples::CaseSamples,
+    text::{heading, plain},
+};
 use ombx_record::{order::sort, result::Headline, unit::Bytes};
 
-use crate::terminal::curve::{Canvas, DOTS};
-use crate::terminal::{Characters, ValueAxis, counts, extent, value_label};
+use crate::terminal::{
+    Characters, ValueAxis, counts,
+    curve::{Canvas, DOTS},
+    extent, value_label,
+};
 
 /// Height of the chart over time, in lines.
 const LINES: usize = 10;

@@ -6,8 +6,8 @@ mod places;
 
 use ombx_draw::{Drawing, Input, Kind, Options, PlotError, draw};
 use ombx_estimate::samples::{CaseSamples, SampleStore};
-use ombx_record::file::{self, RunWithRows};
 use ombx_record::{
+    file::{self, RunWithRows},
     result::{Measurement, Metric, Run, Samples, Work},
     stats::Summary,
 };

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ombx_record::result::{SHARES, Share};
 use ombx_record::{
     order::{grouped, sort, sort_by_number, sort_by_value},
     result::{
         AcrossRanks, Check, Figure, Figures, Growth, Level, Mark, MarkCode, Measurement, Outcome,
-        OverLaunches, Phases, SingleTimes, StateFigure, interval_names,
+        OverLaunches, Phases, SHARES, Share, SingleTimes, StateFigure, interval_names,
     },
     stats::{Summary, median, order_bounds},
     unit::counted,
@@ -358,8 +357,7 @@ fn correlation(values: &[f64], sorted: &[f64]) -> f64 {
 mod tests {
     use ombx_record::result::{Metric, Samples, Work};
 
-    use crate::launches::case::*;
-    use crate::state::Distances;
+    use crate::{launches::case::*, state::Distances};
 
     fn launch(ns: u64) -> Measurement {
         let samples = vec![Samples { batch: 2, elapsed_ns: vec![2 * ns; 40], ..Samples::default() }];

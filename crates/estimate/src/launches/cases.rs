@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ombx_record::result::ClockProperties;
-use ombx_record::result::KnownBatches;
-use ombx_record::result::{ClockFacts, Mark, MarkCode, Measurement, OverLaunches, Run, Tally};
 use ombx_record::{
     file::{Ended, Launched, Record, RunOutcome, RunWithRows},
+    result::{
+        ClockFacts, ClockProperties, KnownBatches, Mark, MarkCode, Measurement, OverLaunches, Run, Tally,
+    },
     runs::{continues, is_next_launch, is_same_launch, library},
 };
 
-use crate::launches::case::estimate_in;
 use crate::{
+    launches::case::estimate_in,
     number::percent,
     percentiles::Percentiles,
     runs::fingerprint,
@@ -391,8 +391,7 @@ pub(crate) fn have_same_setup(one: &Run, other: &Run) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ombx_record::result::BusTraffic;
-    use ombx_record::runs::CONTINUES;
+    use ombx_record::{result::BusTraffic, runs::CONTINUES};
     use ombx_testkit::golden;
 
     use crate::launches::cases::*;

@@ -12,10 +12,10 @@ use flate2::{
     read::{DeflateDecoder, DeflateEncoder},
 };
 use ombx_core::measure::plan::{Effort, Launch, Plan, Rest};
-use ombx_record::result::KnownBatches;
 use ombx_record::{
     codec,
     error::{Error, Result},
+    result::KnownBatches,
 };
 use serde::{Deserialize, Serialize};
 

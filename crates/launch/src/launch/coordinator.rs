@@ -27,7 +27,6 @@ use ombx_sockets::{
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
-use crate::this_process;
 use crate::{
     job::{Job, rank_job::RankJob},
     launch::{
@@ -37,6 +36,7 @@ use crate::{
         start::Start,
     },
     output::relay::Message,
+    this_process,
 };
 
 /// Name of the hidden command of the coordinator.

@@ -11,10 +11,8 @@ use std::{
     time::Duration,
 };
 
-use ombx_host::environment::place_of_thread;
-use ombx_host::since::Since;
-use ombx_record::cpu_list::parse_cpus;
-use ombx_record::stats::median;
+use ombx_host::{environment::place_of_thread, since::Since};
+use ombx_record::{cpu_list::parse_cpus, stats::median};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Round trips of a sample.

@@ -9,11 +9,10 @@ use std::{
 
 use ombx_estimate::text::plain;
 use ombx_host::{environment::hostname, limits::KilledForMemory, node_set, since::Since};
-use ombx_record::file::{self, Record, RunOutcome};
-use ombx_record::result::RowName;
 use ombx_record::{
     error::{Error, Exit, Result},
-    result::{Measurement, Outcome},
+    file::{self, Record, RunOutcome},
+    result::{Measurement, Outcome, RowName},
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 

@@ -10,10 +10,9 @@ use ombx_estimate::launches::{
     Cases, FIRST_ROW_TIME, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, MOST_LAUNCHES, RowProgress, Schedule,
 };
 use ombx_host::since::Since;
-use ombx_record::file::{Ended, Ending};
-use ombx_record::result::{KnownBatches, RowName};
 use ombx_record::{
-    result::{Measurement, Outcome},
+    file::{Ended, Ending},
+    result::{KnownBatches, Measurement, Outcome, RowName},
     stats::Summary,
 };
 

@@ -205,8 +205,10 @@ mod rank_tests {
     };
     use ombx_record::unit::Bytes;
 
-    use crate::job::{RankKind, rank_job::LaunchSettings};
-    use crate::launch::served::*;
+    use crate::{
+        job::{RankKind, rank_job::LaunchSettings},
+        launch::served::*,
+    };
 
     /// Returns a job of these benchmarks over sockets.
     fn job(benches: &[&str], chosen: &[(&'static str, &str)]) -> RankJob {

@@ -10,9 +10,12 @@ use ombx_record::{
     fact::Fact,
 };
 
-use crate::launch::{finite_run, mpiexec, orphans};
-use crate::this_process;
-use crate::{job::Job, output::destination::Format};
+use crate::{
+    job::Job,
+    launch::{finite_run, mpiexec, orphans},
+    output::destination::Format,
+    this_process,
+};
 
 /// Name of the subcommand that ranks of the probe run.
 pub(crate) const SUBCOMMAND: &str = "transport-probe";

@@ -7,12 +7,11 @@ use std::{
 };
 
 use ombx_core::benchmark::{ElementType, ParameterValue};
-use ombx_draw::terminal::samples;
-use ombx_draw::{Drawing, FileFormat, Input, Kind, Options, PlotError};
+use ombx_draw::{Drawing, FileFormat, Input, Kind, Options, PlotError, terminal::samples};
 use ombx_estimate::samples::{CaseSamples, SampleStore};
-use ombx_record::file::Record;
 use ombx_record::{
     error::{Error, Result},
+    file::Record,
     unit::Bytes,
 };
 use rustix::fs::{Access, access};

@@ -1,7 +1,9 @@
 //! JUnit reports, which CI systems show.
 
-use ombx_record::result::Tally;
-use ombx_record::verdict::{Conclusion, SlowPart, Verdict};
+use ombx_record::{
+    result::Tally,
+    verdict::{Conclusion, SlowPart, Verdict},
+};
 
 /// One case of a report.
 pub struct TestCase {

@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 use ombx_links::verdict::{FailOn, LinkSweep};
 use ombx_record::{
     error::Exit,
-    result::{Measurement, Tally},
-};
-use ombx_record::{
     file::{Record, RunOutcome},
     link::RETEST,
+    result::{Measurement, Tally},
     verdict::{Component, Conclusion, Verdict},
 };
 

@@ -9,8 +9,7 @@ use ombx_record::error::{Error, Kind, Result};
 use ombx_show::monitoring::{Figure, Status, line};
 use serde_json::json;
 
-use crate::launch::detection;
-use crate::output::terminal;
+use crate::{launch::detection, output::terminal};
 
 /// Values of `--format`.
 const FORMAT: &str = "nagios";

@@ -12,8 +12,10 @@ use std::{
 
 use ombx_estimate::launches::Group;
 use ombx_host::since::Since;
-use ombx_record::error::{Error, Result};
-use ombx_record::file::{self, Record};
+use ombx_record::{
+    error::{Error, Result},
+    file::{self, Record},
+};
 use ombx_show::Renderer;
 use rustix::{
     fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock},
@@ -21,8 +23,7 @@ use rustix::{
 };
 use tempfile::NamedTempFile;
 
-use crate::output::destination::Existing;
-use crate::output::unwritable;
+use crate::output::{destination::Existing, unwritable};
 
 /// Maximum wait for a reader of a FIFO.
 const READER: Duration = Duration::from_secs(10);

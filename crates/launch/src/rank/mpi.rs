@@ -21,13 +21,12 @@ use ombx_record::{
 };
 use rustix::process::{Signal, getpid, kill_process};
 
-use crate::rank::failure;
-use crate::this_process;
 use crate::{
     job::{Work, accelerator},
     launch::{detection, preflight},
     output::relay::{self, Message, RankProcess},
-    rank::RankState,
+    rank::{RankState, failure},
+    this_process,
 };
 
 /// Time in which the other ranks start MPI.

@@ -5,20 +5,20 @@ use std::{cell::Cell, fs::File, time::Duration};
 use ombx_core::measure::session::Sink;
 use ombx_estimate::number::Units;
 use ombx_host::{since::Since, watchdog};
-use ombx_record::file::{self, Record, RunOutcome};
 use ombx_record::{
     error::Result,
+    file::{self, Record, RunOutcome},
     result::{Growth, Interval, Measurement, Run, Tally},
     unit::Bytes,
 };
 
-use crate::rank::failure;
 use crate::{
     build,
     output::{
         Output,
         relay::{self, Message},
     },
+    rank::failure,
 };
 
 /// Interval of signs of progress within a case: each wakes the launching process.

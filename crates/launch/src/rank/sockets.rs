@@ -15,8 +15,10 @@ use std::{
 };
 
 use ombx_core::team::Team;
-use ombx_host::environment::place_of_thread;
-use ombx_host::{environment::hostname, since::Since};
+use ombx_host::{
+    environment::{hostname, place_of_thread},
+    since::Since,
+};
 use ombx_record::{
     error::{Error, Kind, Result},
     unit::Rank,
@@ -29,7 +31,6 @@ use ombx_sockets::{
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use crate::rank::failure;
 use crate::{
     job::Work,
     launch::{
@@ -37,7 +38,7 @@ use crate::{
         start::Start,
     },
     private_file,
-    rank::RankState,
+    rank::{RankState, failure},
     stderr::printable,
 };
 

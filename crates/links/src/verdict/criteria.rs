@@ -3,17 +3,18 @@
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
 use ombx_estimate::number;
-use ombx_record::file::{RunOutcome, RunWithRows};
-use ombx_record::link;
 use ombx_record::{
+    file::{RunOutcome, RunWithRows},
+    link,
     order::sort_by_value,
     result::Measurement,
     unit::{Bytes, counted},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::times::is_sampled;
-use crate::verdict::{HostGroups, Hosts, Link, LinkSweep, LinkTimes, link_name, sweep::Findings};
+use crate::verdict::{
+    HostGroups, Hosts, Link, LinkSweep, LinkTimes, link_name, sweep::Findings, times::is_sampled,
+};
 
 /// Ratio to the slowest run of the reference from which a link is slower than it was. Launches of the same build on a
 /// healthy machine differ by less.

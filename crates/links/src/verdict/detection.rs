@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_estimate::percentiles::upper_quantile;
-use ombx_record::order::{sort, sort_by_value};
-use ombx_record::verdict::Component;
+use ombx_record::{
+    order::{sort, sort_by_value},
+    verdict::Component,
+};
 
 use crate::verdict::{
     Hosts, LEVEL, LinkTimes, MIN_FACTOR, MIN_LINKS, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, MIN_SPREAD,

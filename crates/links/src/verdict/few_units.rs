@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_estimate::percentiles::upper_quantile;
-use ombx_record::verdict::Component;
 use ombx_record::{
     order::{sort, sort_by_value},
     unit::{Bytes, plural},
+    verdict::Component,
 };
 
 use crate::verdict::{

@@ -9,8 +9,7 @@ use std::{
 };
 
 use ombx_host::{host_name::check_host, node_set};
-use ombx_record::result::Run;
-use ombx_record::verdict::Component;
+use ombx_record::{result::Run, verdict::Component};
 use serde::{Deserialize, Serialize};
 
 /// Option of a run that holds its groups.

@@ -5,16 +5,19 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use ombx_record::link::{RETEST, ROUND};
-use ombx_record::{file::Round, link::ends_of, runs::number};
 use ombx_record::{
+    file::Round,
+    link::{RETEST, ROUND, ends_of},
     order::sort_by_value,
     result::{Measurement, Metric, Run},
+    runs::number,
     stats,
 };
 
-use crate::verdict::times::{LinkRow, Tiles};
-use crate::verdict::{Hosts, Link, LinkTimes, TimesBySize};
+use crate::verdict::{
+    Hosts, Link, LinkTimes, TimesBySize,
+    times::{LinkRow, Tiles},
+};
 
 /// Options in which the launches of a sweep differ.
 const OF_LAUNCH: [&str; 2] = ["launch", "randomize"];

@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_estimate::number;
-use ombx_record::verdict::Component;
-use ombx_record::verdict::Evidence;
-use ombx_record::{order::sort_by_value, stats, unit::counted};
+use ombx_record::{
+    order::sort_by_value,
+    stats,
+    unit::counted,
+    verdict::{Component, Evidence},
+};
 
 use crate::verdict::{Hosts, Link, LinkTimes, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, link_name};
 

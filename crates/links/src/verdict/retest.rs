@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_record::order::sort_by_value;
-use ombx_record::verdict::Component;
+use ombx_record::{order::sort_by_value, verdict::Component};
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::{

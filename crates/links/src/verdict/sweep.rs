@@ -6,29 +6,28 @@ use std::{
 };
 
 use ombx_host::device_counters::is_error;
-use ombx_record::file::{Round, RoundMark, RunWithRows};
 use ombx_record::{
     fact::HostFacts,
+    file::{Round, RoundMark, RunWithRows},
+    link::{BENCH, RETEST},
     order::sort_by_value,
     result::{Check, Growth, Level, MarkCode, Measurement, Run},
     unit::{Bytes, counted},
-};
-use ombx_record::{
-    link::{BENCH, RETEST},
     verdict::{Component, Conclusion, Nameable, Sentence, SlowPart, Verdict},
 };
 
-use crate::causes::{self, Cause, Totals};
-use crate::verdict::SweptRun;
-use crate::verdict::relative::evidence_sentence;
-use crate::verdict::{
-    Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR, MIN_LINKS, MIN_UNITS, MOST_ROWS,
-    Reference, SlowComponent, TimesBySize,
-    detection::{Detected, among_suspects, at_one_size, slow_of_sizes},
-    few_units::{self, MAX_PARTS},
-    launches::{Launch, Step, Steps, median_over},
-    link_name, no_verdict_reason,
-    times::WAITING,
+use crate::{
+    causes::{self, Cause, Totals},
+    verdict::{
+        Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR, MIN_LINKS, MIN_UNITS, MOST_ROWS,
+        Reference, SlowComponent, SweptRun, TimesBySize,
+        detection::{Detected, among_suspects, at_one_size, slow_of_sizes},
+        few_units::{self, MAX_PARTS},
+        launches::{Launch, Step, Steps, median_over},
+        link_name, no_verdict_reason,
+        relative::evidence_sentence,
+        times::WAITING,
+    },
 };
 
 /// Times of all links of one sweep, and what is needed to describe them. A sweep has one launch or several.

@@ -99,8 +99,7 @@ mod tests {
         stats::Summary,
     };
 
-    use crate::verdict::Hosts;
-    use crate::verdict::swept::*;
+    use crate::verdict::{Hosts, swept::*};
 
     fn row(from: u32, to: u32, round: Option<u32>, ns: f64) -> Measurement {
         let axes =

@@ -2,18 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ombx_record::link::ends_of;
-use ombx_record::random::SplitMix64;
 use ombx_record::{
     file::{Round, RoundMark},
-    link::{ALONE, RETEST},
-    verdict::Component,
-};
-use ombx_record::{
+    link::{ALONE, RETEST, ends_of},
     order::sort_by_value,
+    random::SplitMix64,
     result::{Level, Mark, MarkCode, Measurement},
     stats,
     unit::counted,
+    verdict::Component,
 };
 
 use crate::verdict::{Hosts, TIMES_AGAIN};

@@ -4,15 +4,13 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     file::{Launched, ReadError, Record, Round, RunOutcome, SCHEMA},
-    verdict::Verdict,
-};
-use crate::{
     order::sort,
     result::{
         Check, ConnectionCounters, Figure, Growth, Interval, Measurement, Metric, Outcome, OverLaunches,
         Rates, Run, Samples, StateFigure, Tally,
     },
     stats::{Percentile, Summary, order_bounds, quantile_index},
+    verdict::Verdict,
 };
 
 /// One line. Each launch is a `run`, its rows (`launch`, or `case` if it is the only launch), `grown` if counters grew after the last row, an

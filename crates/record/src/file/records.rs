@@ -14,11 +14,10 @@ use ruzstd::decoding::{
     errors::{FrameDecoderError, ReadFrameHeaderError},
 };
 
-use crate::file::{lines, parse};
-use crate::regular_file::{open_found, open_named};
 use crate::{
-    file::{ReadError, Record},
+    file::{ReadError, Record, lines, parse},
     link::MOST_RANKS,
+    regular_file::{open_found, open_named},
 };
 
 /// Maximum length of a line in bytes.
@@ -316,11 +315,10 @@ mod tests {
     use flate2::{Compression, write::GzEncoder};
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-    use crate::file::records::*;
-    use crate::result::{Measurement, Metric};
     use crate::{
-        file::{Round, write},
+        file::{Round, records::*, write},
         link::BENCH,
+        result::{Measurement, Metric},
     };
 
     #[test]

@@ -11,9 +11,9 @@ use serde::{
 };
 use serde_json::{json, value::RawValue};
 
-use crate::file::lines::{check_row, is_finite_and_not_negative};
-use crate::link::{BENCH, RETEST, ROUND, ends_of, key_of_link};
 use crate::{
+    file::lines::{check_row, is_finite_and_not_negative},
+    link::{BENCH, RETEST, ROUND, ends_of, key_of_link},
     result::{Level, Mark, Measurement, Outcome},
     stats::Summary,
 };
@@ -333,9 +333,10 @@ fn rounded(ns: f64) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use crate::file::round::*;
-    use crate::file::{self, Record};
-    use crate::result::{Check, Figure, MarkCode, Metric, Phases, Samples, Work};
+    use crate::{
+        file::{self, Record, round::*},
+        result::{Check, Figure, MarkCode, Metric, Phases, Samples, Work},
+    };
 
     fn row(from: u32, to: u32, round: Option<u32>, ns: f64) -> Measurement {
         let axes =

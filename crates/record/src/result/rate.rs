@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use crate::result::{ALONE, Figure, Metric, OVERLAPPING, interval_names};
-use crate::result::{Measurement, Outcome};
+use crate::result::{ALONE, Figure, Measurement, Metric, OVERLAPPING, Outcome, interval_names};
 
 /// A rate with its interval, derived from the time of an iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

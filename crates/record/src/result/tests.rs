@@ -1,7 +1,6 @@
 //! Figures that are derived from samples.
 
-use crate::result::Figure;
-use crate::result::*;
+use crate::result::{Figure, *};
 
 const CLOCK: ClockProperties = ClockProperties { source: "manual", resolution_ns: 1, overhead_ns: 9 };
 

@@ -6,8 +6,7 @@ use maud::{Markup, html};
 use ombx_draw::terminal::{Cell, HeatMap, Shades};
 use ombx_estimate::number::{TimeUnit, figure};
 use ombx_links::verdict::{Hosts, LinkTimes};
-use ombx_record::unit::Bytes;
-use ombx_record::verdict::Component;
+use ombx_record::{unit::Bytes, verdict::Component};
 
 use crate::plot::{n, shortened};
 

@@ -1,8 +1,7 @@
 //! Line chart over message size: logarithmic axes, 95 % intervals, one symbol and one colour per series.
 
 use maud::{Markup, html};
-use ombx_draw::terminal::extent;
-use ombx_draw::{Axis, Scale, Unit};
+use ombx_draw::{Axis, Scale, Unit, terminal::extent};
 use ombx_estimate::number::figure;
 use ombx_record::{
     result::{Headline, Measurement, OverLaunches},

@@ -3,16 +3,17 @@
 
 use maud::{Markup, html};
 use ombx_compare::{Comparison, Counts};
-use ombx_estimate::text::heading;
 use ombx_estimate::{
     impact::LoadImpacts,
     number::{Decimals, Units},
+    text::heading,
 };
-use ombx_record::{file::RunOutcome, verdict::Conclusion};
 use ombx_record::{
+    file::RunOutcome,
     order::grouped,
     result::{Check, Measurement, Metric, Outcome},
     unit::{Bytes, counted},
+    verdict::Conclusion,
 };
 use ombx_show::{compare, provenance};
 

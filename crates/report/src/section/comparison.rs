@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use ombx_compare::{CaseComparison, Comparison, Side, SideInfo, Unit, Verdict};
 use ombx_draw::terminal::LinearAxis;
-use ombx_estimate::number::figure;
-use ombx_estimate::text::title;
+use ombx_estimate::{number::figure, text::title};
 use ombx_record::{
     result::MarkCode,
     unit::{Bytes, counted},

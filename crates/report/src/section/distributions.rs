@@ -2,8 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 use ombx_draw::{Input, Kind, Options, draw};
-use ombx_estimate::text::title;
-use ombx_estimate::{knee::RATE, number::Units, samples::CaseSamples};
+use ombx_estimate::{knee::RATE, number::Units, samples::CaseSamples, text::title};
 
 /// Maximum number of benchmarks with figures of their samples, which would make the page too large.
 pub const MAX_BENCHMARKS: usize = 12;

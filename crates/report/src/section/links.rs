@@ -5,12 +5,10 @@ use ombx_estimate::number::{Units, four_digits};
 use ombx_links::verdict::{self, LinkSweep, LinkTimes, SlowLink};
 use ombx_record::{
     file::RunOutcome,
-    verdict::{Component, Verdict},
-};
-use ombx_record::{
     order::sort_by_number,
     result::Metric,
     unit::{Bytes, counted},
+    verdict::{Component, Verdict},
 };
 
 use crate::{

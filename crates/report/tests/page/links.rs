@@ -1,7 +1,7 @@
 //! Links on the page: the heat map, the histogram, the steps, and launches of one sweep.
 
-use ombx_record::file::ResultFile;
 use ombx_record::{
+    file::ResultFile,
     result::{Level, Mark, MarkCode, Measurement, Metric, Work},
     stats::Summary,
 };

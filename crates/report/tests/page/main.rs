@@ -8,11 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_compare::{Comparison, Settings, SideResults};
 use ombx_estimate::number::{RateUnit, TimeUnit, Units};
-use ombx_links::verdict::LinkSweep;
-use ombx_links::verdict::SweptFile;
-use ombx_record::file::{self, ResultFile, RunWithRows};
+use ombx_links::verdict::{LinkSweep, SweptFile};
 use ombx_record::{
     fact::{Fact, Facts, HostFacts},
+    file::{self, ResultFile, RunWithRows},
     result::{
         Check, ClockFacts, Figure, Level, Mark, MarkCode, Measurement, Metric, Mismatch, Outcome,
         OverLaunches, Place, Run, Samples, Tally, Work,

@@ -2,15 +2,14 @@
 
 mod groups;
 
-use ombx_record::verdict::{Conclusion, Verdict};
 use ombx_record::{
     result::{Level, Mark, MarkCode, Metric, Place, Work},
     stats::Summary,
+    verdict::{Conclusion, Verdict},
 };
 use serde_json::Value;
 
-use crate::links::*;
-use crate::{LinksCsv, LinksForm, LinksSummary, links_status, monitoring::Status};
+use crate::{LinksCsv, LinksForm, LinksSummary, links::*, links_status, monitoring::Status};
 
 /// Renderer that gets the verdict on its links before their last launch ends, as in a job.
 struct Judged<'a> {

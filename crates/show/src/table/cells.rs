@@ -10,12 +10,12 @@ use ombx_estimate::{
     number::{Decimals, figure},
     text::plain,
 };
-use ombx_record::runs::number;
 use ombx_record::{
     result::{
         BetweenRuns, Check, Figure, Level, MESSAGE_RATE_UNIT, MarkCode, Measurement, Metric, Rate, Run,
         StateFigure, interval_names,
     },
+    runs::number,
     stats::{Summary, least_samples},
     unit::Bytes,
 };

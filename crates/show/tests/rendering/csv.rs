@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use ombx_estimate::number::{RateUnit, TimeUnit};
-use ombx_record::file;
-use ombx_record::result::{Mark, MarkCode, Outcome};
+use ombx_record::{
+    file,
+    result::{Mark, MarkCode, Outcome},
+};
 use ombx_show::{Csv, Renderer};
 
 use crate::{allreduce, around, bandwidth, complete, golden, latency, nine_launches, rendered, shown};

@@ -12,8 +12,8 @@ use ombx_estimate::{
     number::{RateUnit, TimeUnit, Units},
     percentiles::Percentiles,
 };
-use ombx_record::file;
 use ombx_record::{
+    file,
     result::{BusTraffic, Measurement, Metric, OverLaunches, Run, Samples, Tally, Work},
     stats::Summary,
 };

@@ -1,7 +1,9 @@
 //! OpenMetrics. Its grammar is checked with the properties of all records.
 
-use ombx_record::file;
-use ombx_record::result::{Growth, Mark, MarkCode, Measurement, Run};
+use ombx_record::{
+    file,
+    result::{Growth, Mark, MarkCode, Measurement, Run},
+};
 use ombx_show::{OpenMetrics, Renderer};
 
 use crate::{golden, of_launches, rendered};

@@ -2,8 +2,8 @@
 
 use ombx_core::benchmark::Osu;
 use ombx_drop_in::osu::{OsuColumns, OsuTable};
-use ombx_record::file;
 use ombx_record::{
+    file,
     result::{Aggregation, Check, Figure, Measurement, Mismatch, Outcome, Samples, Work},
     stats::Summary,
     unit::Rank,

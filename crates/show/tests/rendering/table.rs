@@ -4,8 +4,10 @@ use ombx_estimate::{
     launches::Cases,
     number::{RateUnit, TimeUnit},
 };
-use ombx_record::file;
-use ombx_record::result::{Figure, Level, Mark, MarkCode, Measurement, Outcome};
+use ombx_record::{
+    file,
+    result::{Figure, Level, Mark, MarkCode, Measurement, Outcome},
+};
 use ombx_show::Table;
 
 use crate::{

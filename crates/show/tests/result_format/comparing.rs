@@ -1,8 +1,10 @@
 //! Comparison and output of arbitrary files end in text or a typed error, never in a panic.
 
 use ombx_compare::{Comparison, Settings, SideResults};
-use ombx_record::file::{self, Record, Records, RunWithRows};
-use ombx_record::result::{Measurement, Tally};
+use ombx_record::{
+    file::{self, Record, Records, RunWithRows},
+    result::{Measurement, Tally},
+};
 use ombx_show::{self, OpenMetrics, Paint, Renderer};
 use proptest::prelude::*;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ombx_estimate::launches::Cases;
-use ombx_record::file::{self, Record};
 use ombx_record::{
+    file::{self, Record},
     result::{Aggregation, Check, Measurement, Metric, Mismatch, Outcome, Tally, Work},
     stats::{Percentile, Summary},
     unit::Rank,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ombx_record::file::{self, Ending, Record};
 use ombx_record::{
     fact::{Fact, Facts, HostFacts},
+    file::{self, Ending, Record},
     result::{
         Aggregation, Check, ClockFacts, Figure, Growth, Level, Mark, Measurement, Metric, Mismatch, Outcome,
         Phases, Place, RoundTrips, Run, Samples, Tally, Work,

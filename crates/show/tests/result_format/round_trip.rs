@@ -1,7 +1,9 @@
 //! Written records are read back, also with unknown fields and records added.
 
-use ombx_record::file::{self, Record};
-use ombx_record::result::{Measurement, Tally};
+use ombx_record::{
+    file::{self, Record},
+    result::{Measurement, Tally},
+};
 use proptest::prelude::*;
 use serde_json::Value;
 

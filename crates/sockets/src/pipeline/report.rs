@@ -15,8 +15,11 @@ use ombx_core::{
     trust,
     unit::Rank,
 };
-use ombx_host::environment::place_of_thread;
-use ombx_host::{environment::Counters, performance::uncounted_processes, since::Since};
+use ombx_host::{
+    environment::{Counters, place_of_thread},
+    performance::uncounted_processes,
+    since::Since,
+};
 
 use super::{
     coordinator::{Pipeline, Run},

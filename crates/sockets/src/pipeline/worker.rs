@@ -165,8 +165,10 @@ mod tests {
         super::{member::Members, role::run_role},
         *,
     };
-    use crate::control::MAX_PIPELINE_MESSAGE;
-    use crate::pipeline::message::{Plan, Role};
+    use crate::{
+        control::MAX_PIPELINE_MESSAGE,
+        pipeline::message::{Plan, Role},
+    };
 
     const SHAPE: Shape = Shape { nodes: 1, phases: 2, buffers: 3, block: 10 };
     /// Time in which a worker that does not wait has handled a block.

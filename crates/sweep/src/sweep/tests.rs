@@ -8,8 +8,7 @@ use ombx_core::{
     two_sided::pattern::{PatternKernel, Semidirectional},
 };
 use ombx_links::verdict::{TIMES_AGAIN, TimesBySize, find_slow};
-use ombx_record::unit::parse_sizes;
-use ombx_record::verdict::Component;
+use ombx_record::{unit::parse_sizes, verdict::Component};
 use ombx_testkit::{Delay, Probe, SimLink, on_uneven_ranks};
 
 use super::*;

@@ -3,11 +3,9 @@
 use ombx_links::verdict::{LinkSweep, TIMES_AGAIN, retest_candidates};
 use ombx_record::{
     fact::{Fact, Facts, HostFacts},
+    link::{ALONE, BENCH, REFERENCE, RETEST},
     result::{ClockFacts, Growth, Measurement, Metric, Place, Run, Work},
     stats::Summary,
-};
-use ombx_record::{
-    link::{ALONE, BENCH, REFERENCE, RETEST},
     verdict::{Conclusion, Verdict},
 };
 

@@ -4,8 +4,11 @@ use std::sync::LazyLock;
 
 use ombx_compare::{Comparison, Settings, SideResults, Turn, Verdict};
 use ombx_estimate::{launches::LOOKS, state};
-use ombx_record::file::{self, RunWithRows};
-use ombx_record::{result::Measurement, stats::Summary};
+use ombx_record::{
+    file::{self, RunWithRows},
+    result::Measurement,
+    stats::Summary,
+};
 
 use super::Lines;
 use crate::random::Uniform;

@@ -7,8 +7,7 @@ use ombx_estimate::{
     launches::{Progress, RowProgress, Schedule, USUAL_BUDGET, interval},
     state::{self, Distances, OTHER_STATE, States},
 };
-use ombx_record::result::RowName;
-use ombx_record::stats::median;
+use ombx_record::{result::RowName, stats::median};
 use ombx_testkit::noise::Noise;
 
 use super::Lines;

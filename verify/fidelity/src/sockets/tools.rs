@@ -7,8 +7,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_record::file;
-use ombx_record::{result::Measurement, stats::median};
+use ombx_record::{file, result::Measurement, stats::median};
 use ombx_toolchain::{Failure, Places, Result, cannot_run, output};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! One side: the command that starts its launches, and its result file.
 
-use std::ffi::OsString;
 use std::{
+    ffi::OsString,
     fmt, fs,
     io::BufReader,
     os::unix::{fs::PermissionsExt, process::CommandExt},
@@ -12,17 +12,17 @@ use std::{
 
 use ombx_compare::Turn;
 use ombx_host::search_path;
-use ombx_launch::this_process;
 use ombx_launch::{
     launch::finite_run,
     output::{
         destination::Existing,
         target::{self, ResultTarget},
     },
+    this_process,
 };
-use ombx_record::file::{self, Record, Records, RunOutcome};
 use ombx_record::{
     error::{Error, Exit, Result},
+    file::{self, Record, Records, RunOutcome},
     regular_file::standard_input_again,
 };
 use rustix::process::{Pid, Signal, kill_process_group};

@@ -19,11 +19,12 @@ use ombx_host::{
 use ombx_launch::result_file::KnownRuns;
 use ombx_record::{
     error::{Error, Exit, Result},
+    file::ENDING,
     regular_file,
     result::{Check, Measurement, Outcome, Run},
+    runs::hosts,
     unit::counted,
 };
-use ombx_record::{file::ENDING, runs::hosts};
 use ombx_show::monitoring::Status;
 
 use crate::commands::check::{expectations::Entry, measurement::Measured};

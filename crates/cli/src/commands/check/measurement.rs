@@ -1,18 +1,22 @@
 //! Measurement of one entry: `ombx run` as a process with a deadline, and the results that it prints.
 
-use std::process::{Command, ExitStatus};
-use std::{os::unix::process::ExitStatusExt, thread, time::Duration};
+use std::{
+    os::unix::process::ExitStatusExt,
+    process::{Command, ExitStatus},
+    thread,
+    time::Duration,
+};
 
 use ombx_estimate::launches::{Cases, Group};
 use ombx_host::since::Since;
-use ombx_launch::this_process;
 use ombx_launch::{
     job,
     launch::finite_run::{self, Interruption, has_ended_by},
+    this_process,
 };
-use ombx_record::file::{self, ResultFile, RunOutcome};
 use ombx_record::{
     error::{Error, Exit, Result},
+    file::{self, ResultFile, RunOutcome},
     result::{Measurement, Run},
 };
 

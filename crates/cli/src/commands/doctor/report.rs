@@ -8,10 +8,9 @@ use ombx_launch::{
     output::junit::{self, Outcome, TestCase},
 };
 use ombx_links::causes;
-use ombx_record::result::ClockProperties;
 use ombx_record::{
     fact::{Fact, HostFacts},
-    result::{ClockFacts, Level, Mark, MarkCode, Place},
+    result::{ClockFacts, ClockProperties, Level, Mark, MarkCode, Place},
     unit::counted,
 };
 use ombx_show::{

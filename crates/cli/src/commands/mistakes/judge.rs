@@ -21,8 +21,7 @@ use std::{
 
 use ombx_core::benchmark::Registry;
 use ombx_host::since::Since;
-use ombx_launch::stderr;
-use ombx_launch::this_process;
+use ombx_launch::{stderr, this_process};
 use ombx_record::error::Kind;
 use rustix::fs::fstat;
 use tempfile::TempDir;

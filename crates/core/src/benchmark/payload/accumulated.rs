@@ -314,10 +314,10 @@ fn differs_from_progression(mut word: u64, step: u64, flip: u64, block: &[[u8; 8
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::payload::Copies;
     use crate::{
         benchmark::{
             ParameterValue,
+            payload::Copies,
             reduction::{Elements, check_accumulate},
         },
         testkit::combine,

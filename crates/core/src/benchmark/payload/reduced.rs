@@ -5,8 +5,7 @@
 //! repeated or exchanged contribution changes the elements in which its rank is distinguished, and under sum, xor and products of
 //! signed numbers all elements. Values are so small that every intermediate result is exact, in any order.
 
-use ombx_record::result::Check;
-use ombx_record::unit::Rank;
+use ombx_record::{result::Check, unit::Rank};
 
 use super::{Fill, MessageId, STEP};
 use crate::benchmark::{ElementType, Numbers, ReductionOp};

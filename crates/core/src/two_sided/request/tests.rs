@@ -1,8 +1,7 @@
 //! Requests to servers of known service time, in virtual time.
 
-use ombx_record::result::{ACHIEVED, BACKLOG};
 use ombx_record::{
-    result::{Figure, Measurement, Outcome, Work},
+    result::{ACHIEVED, BACKLOG, Figure, Measurement, Outcome, Work},
     unit::parse_sizes,
 };
 

@@ -1,9 +1,9 @@
 //! Expectations and references.
 
-use ombx_record::verdict::Conclusion;
 use ombx_record::{
     result::{Measurement, Work},
     stats::Summary,
+    verdict::Conclusion,
 };
 
 use crate::verdict::criteria::*;

@@ -2,8 +2,7 @@
 
 use ombx_record::verdict::Evidence;
 
-use crate::verdict::detection::*;
-use crate::verdict::{HostGroups, Link, TIMES_AGAIN, once_more, retest_candidates};
+use crate::verdict::{HostGroups, Link, TIMES_AGAIN, detection::*, once_more, retest_candidates};
 
 mod groups;
 mod looks;

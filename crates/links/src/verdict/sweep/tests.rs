@@ -1,13 +1,12 @@
 //! Verdicts on few links.
 
-use ombx_record::link::ALONE;
 use ombx_record::{
     fact::{Fact, Facts},
+    link::ALONE,
     result::{Growth, Metric},
 };
 
-use crate::verdict::TimesBySize;
-use crate::verdict::sweep::*;
+use crate::verdict::{TimesBySize, sweep::*};
 
 /// Builds a sweep over hosts with one rank each, with these times per link and slight differences.
 fn sweep(hosts: u32, ns: impl Fn(u32, u32) -> f32) -> LinkSweep {

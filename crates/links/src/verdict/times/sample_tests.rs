@@ -2,8 +2,7 @@
 
 use ombx_record::verdict::Component;
 
-use crate::verdict::times::*;
-use crate::verdict::{LinkTimes, find_slow};
+use crate::verdict::{LinkTimes, find_slow, times::*};
 
 mod groups;
 

@@ -7,8 +7,7 @@ use ombx_record::{
     verdict::Verdict,
 };
 
-use crate::OpenMetrics;
-use crate::links::tests::*;
+use crate::{OpenMetrics, links::tests::*};
 
 const GROUPS: &str = "switch:s0=n[0-1] switch:s1=n[2-3] switch:s2=n[4-5] switch:s3=n[6-7]";
 

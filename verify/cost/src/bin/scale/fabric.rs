@@ -15,12 +15,10 @@ use ombx_host::environment;
 use ombx_links::verdict::{self, LinkSweep, MOST_ROWS, Retest, TIMES_AGAIN, TimesBySize};
 use ombx_record::{
     link::{ALONE, ATTEMPT, REFERENCE, RETEST},
-    verdict::Component,
-};
-use ombx_record::{
     result::{Measurement, Run},
     stats::Summary,
     unit::Rank,
+    verdict::Component,
 };
 use ombx_sweep::{
     schedule::{Mode, Schedule},

@@ -14,13 +14,11 @@ use ombx_host::environment;
 use ombx_links::verdict::LinkSweep;
 use ombx_record::{
     fact::{Fact, Facts, HostFacts},
+    file::{self, Record, RunOutcome},
+    link::BENCH,
     result::{Check, Measurement, Metric, Run, Samples, Tally, Work},
     stats::Summary,
     unit::Rank,
-};
-use ombx_record::{
-    file::{self, Record, RunOutcome},
-    link::BENCH,
 };
 use ombx_sweep::{schedule::Mode, sweep::rounds_of};
 use ombx_toolchain::{Failure, Result, cannot_run, named};

@@ -24,9 +24,9 @@ use ombx_core::{
 };
 use ombx_cost::link::BYTES;
 use ombx_links::verdict::{Criteria, LinkSweep};
-use ombx_record::file::{self, Record, Round, Rounds, RunOutcome};
 use ombx_record::{
     error::Error,
+    file::{self, Record, Round, Rounds, RunOutcome},
     result::{Measurement, Metric, Run, Tally},
     unit::Bytes,
 };

@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use ombx_estimate::launches::Cases;
-use ombx_record::file;
 use ombx_record::{
+    file,
     result::Phases,
     stats::{Summary, median, order_bounds},
 };

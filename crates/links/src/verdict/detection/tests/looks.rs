@@ -1,7 +1,6 @@
 //! Looks at a sweep before its end.
 
-use crate::verdict::detection::tests::*;
-use crate::verdict::{LOOKS, interim_candidates};
+use crate::verdict::{LOOKS, detection::tests::*, interim_candidates};
 
 const RANKS: u32 = 20;
 

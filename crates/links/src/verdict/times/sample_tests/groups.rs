@@ -1,7 +1,6 @@
 //! Samples of machines whose hosts are in groups.
 
-use crate::verdict::HostGroups;
-use crate::verdict::times::sample_tests::*;
+use crate::verdict::{HostGroups, times::sample_tests::*};
 
 /// Returns 60 hosts with 3 ranks each, ten to a switch.
 fn switches() -> Hosts {

@@ -3,8 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use ombx_cost::link::normal_of;
-use ombx_record::unit::Rank;
-use ombx_record::verdict::Component;
+use ombx_record::{unit::Rank, verdict::Component};
 use ombx_sweep::sweep::{Task, rounds_of};
 
 /// Size of a machine and of a sweep.

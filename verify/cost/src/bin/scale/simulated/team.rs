@@ -12,13 +12,11 @@ use ombx_links::verdict::{Retest, TIMES_AGAIN};
 use ombx_record::{
     codec,
     error::{Error, Result},
+    file,
+    link::{ALONE, ATTEMPT, REFERENCE, RETEST, ROUND},
     result::{Check, Measurement, Metric, Outcome, Place, Samples, Work},
     stats::Summary,
     unit::Rank,
-};
-use ombx_record::{
-    file,
-    link::{ALONE, ATTEMPT, REFERENCE, RETEST, ROUND},
 };
 use ombx_sweep::{
     schedule::Schedule,
