@@ -348,32 +348,23 @@ fn event_object(event: &Event<'_>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use ombx_compare::history::{DatedResult, DatedRow, Selection};
-    use ombx_record::result::Metric;
+    use ombx_compare::history::{DatedResult, Selection};
 
     use crate::history::*;
 
-    /// Returns a result of one row on a day of March; the values of a week scatter.
+    const GOLDEN: &[u8] = include_bytes!("../../record/tests/golden/one_launch.jsonl");
+
+    /// Returns the first row of the golden file as one of a day of March; the values of a week scatter.
     fn result(day: usize, value: f64) -> DatedResult {
-        let row = DatedRow {
-            key: "p2p.latency/bytes=8".into(),
-            ends: None,
-            ranks: 2,
-            metric: Metric::Latency,
-            value: value * (1.0 + 0.02 * ((day * 7 % 5) as f64 - 2.0) / 2.0),
-            ci95: None,
-            invalid: false,
-            core_to_core_ns: None,
-        };
+        let mut result = ombx_compare::history::read(GOLDEN).unwrap().remove(0);
+        result.rows.truncate(1);
+        result.rows[0].value = value * (1.0 + 0.02 * ((day * 7 % 5) as f64 - 2.0) / 2.0);
         DatedResult {
             run: format!("r{day}"),
             started: format!("2026-03-{day:02}T02:00:00Z"),
-            fabric: "mpi".into(),
-            hosts: "n[01-02]".into(),
             facts: [("kernel".to_owned(), if day < 16 { "6.1" } else { "6.2" }.to_owned())].into(),
-            rows: vec![row],
             launches: Vec::new(),
-            is_large_sweep: false,
+            ..result
         }
     }
 

@@ -95,33 +95,25 @@ mod tests {
     use ombx_record::{
         file::Rounds,
         link::{BENCH, key_of_link},
-        result::{Check, Figure, Measurement, Metric, Place, Samples, Work},
+        result::{Check, Measurement, Metric, Place, Work},
         stats::Summary,
     };
 
     use crate::verdict::{Hosts, swept::*};
 
-    fn row(from: u32, to: u32, round: Option<u32>, ns: f64) -> Measurement {
+    fn row(from: u32, to: u32, round: u32, ns: f64) -> Measurement {
         let axes =
-            [("pattern", "semidirectional".to_owned()), ("from", from.to_string()), ("to", to.to_string())];
-        let axes = axes.into_iter().chain(round.map(|round| ("round", round.to_string())));
+            [("pattern", "semidirectional".into()), ("from", from.to_string()), ("to", to.to_string())];
+        let axes = axes.into_iter().chain([("round", round.to_string())]);
         let axes: BTreeMap<String, String> = axes.map(|(name, value)| (name.to_owned(), value)).collect();
+        let key = key_of_link(&axes, Some(8), None);
         Measurement {
-            key: key_of_link(&axes, Some(8), None),
             axes,
             bytes: Some(8),
             work: Some(Work { bytes: 16, ops: 2, legs: 2 }),
             check: Check::Passed,
-            checked: 20 + u64::from(from),
-            samples: vec![Samples {
-                rank: from,
-                batch: 1,
-                elapsed_ns: vec![2 * ns as u64; 9],
-                ..Samples::default()
-            }],
             summary: Summary::new(&[ns; 9]),
-            figures: [("retransmits".to_owned(), Figure::Value(0.0))].into(),
-            ..Measurement::new(BENCH, "", Metric::Latency, 2)
+            ..Measurement::new(BENCH, key, Metric::Latency, 2)
         }
     }
 
@@ -136,7 +128,7 @@ mod tests {
             for from in 0..6_u32 {
                 let to = (from + 1 + round) % 6;
                 let ns = if [from, to].contains(&2) { 9000.0 } else { 5000.0 + f64::from(from + to) };
-                let row = row(from, to, Some(round), ns);
+                let row = row(from, to, round, ns);
                 of_rows.add(&row);
                 rounds.add(&row).0.iter().for_each(|round| of_rounds.add_round(round));
             }
