@@ -30,10 +30,11 @@ use std::{
 
 use ombx_core::benchmark::Registry;
 #[cfg(feature = "mpi")]
+use ombx_launch::rank;
 use ombx_launch::{
     launch::{detection, preflight},
     output::{monitoring, terminal},
-    rank, role, stderr, stderr_line, this_process,
+    role, stderr, stderr_line, this_process,
 };
 
 /// Lets this process learn how its children end. A parent that ignores SIGCHLD passes that on, and children then leave no exit status.

@@ -28,9 +28,10 @@ use ombx_record::{
 use ombx_sweep::{schedule::Mode, sweep::Task};
 
 #[cfg(feature = "mpi")]
+use ombx_launch::job::accelerator;
 use ombx_launch::{
     job::{
-        self, Extent, Job, Work, accelerator,
+        self, Extent, Job, Work,
         launches::{Goal, LaunchCount, Launches, random_seed},
         rank_job::LaunchSettings,
     },
