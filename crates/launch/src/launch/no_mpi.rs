@@ -24,22 +24,30 @@ pub fn sessions_exist() -> Result<()> {
     Err(Error::usage(NO_MPI))
 }
 
+/// Returns whether an error says that the launcher belongs to another MPI: never.
 pub fn is_of_another_mpi(_: &Error) -> bool {
     false
 }
 
+/// Returns whether a launcher starts ranks of this build's MPI, which has none: unknown.
 pub fn is_of_this_mpi(_: &str) -> Option<bool> {
     None
 }
 
+/// Returns the launcher of another MPI in the search path: none is another one.
 pub fn of_another_mpi_in_path() -> Option<String> {
     None
 }
 
+/// Returns the remote shell of the launcher, which does not exist.
 pub fn remote_shell(_: &Start) -> Option<RemoteShell> {
     None
 }
 
+/// Returns the command that starts the ranks.
+///
+/// # Errors
+/// Usage error: this build has no MPI.
 pub fn command(_: &Start, _: u32, _: Threading, _: Vec<OsString>) -> Result<Command> {
     Err(Error::usage(NO_MPI))
 }
