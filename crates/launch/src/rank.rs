@@ -2,7 +2,7 @@
 
 #[cfg_attr(
     not(any(feature = "mpi", feature = "sockets")),
-    expect(dead_code, unused_imports, reason = "no rank of such a build has others to end")
+    expect(dead_code, reason = "no rank of such a build has others to end")
 )]
 mod failure;
 #[cfg(feature = "mpi")]
