@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use ombx_record::{
-    file::{self, RunWithRows},
-    result::{Check, Figure, Measurement, Outcome},
+    file::RunWithRows,
+    result::{Check, Figure, Measurement, Outcome, RunOutcome},
 };
 
 use crate::{Done, Files, Job, results};
@@ -70,7 +70,7 @@ pub fn assert_good(run: &RunWithRows, done: &Done) {
         assert_plausible(row);
     }
     let (outcome, tally) = run.end.expect("an end record");
-    assert_eq!((outcome, tally.cases as usize), (file::RunOutcome::Complete, run.rows.len()), "{done}");
+    assert_eq!((outcome, tally.cases as usize), (RunOutcome::Complete, run.rows.len()), "{done}");
     assert_eq!((tally.skipped, tally.failed, tally.corrupt), (0, 0, 0), "{done}");
 }
 

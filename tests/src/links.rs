@@ -2,10 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeSet};
 
-use ombx_record::{
-    file,
-    result::{Check, Measurement, Outcome},
-};
+use ombx_record::result::{Check, Measurement, Outcome, RunOutcome};
 
 use crate::{Job, kept::Kept};
 
@@ -20,7 +17,7 @@ pub fn swept(options: &str) -> Vec<(u32, u32, u64)> {
     let run = kept.run();
     let (outcome, tally) = run.end.expect("an end record");
     let rows: Vec<Measurement> = run.each_row().map(Cow::into_owned).collect();
-    assert_eq!((outcome, tally.cases as usize), (file::RunOutcome::Complete, rows.len()), "{done}");
+    assert_eq!((outcome, tally.cases as usize), (RunOutcome::Complete, rows.len()), "{done}");
     let keys: BTreeSet<&str> = rows.iter().map(|row| row.key.as_str()).collect();
     assert_eq!(keys.len(), rows.len(), "keys are unique\n{done}");
     let of = |row: &Measurement| {

@@ -1,9 +1,12 @@
 //! Readers of result files and of JSON Lines.
 
-use std::{fs, io::BufReader, path::Path};
+use std::{borrow::Cow, fs, io::BufReader, path::Path};
 
 use ombx_links::verdict::LinkSweep;
-use ombx_record::file::{self, Record, RunWithRows};
+use ombx_record::{
+    event::Event,
+    file::{self, RunWithRows},
+};
 use serde_json::{Value, json};
 
 /// Result file of a single launch.
@@ -68,7 +71,7 @@ pub fn links() -> String {
     let mut sweep = LinkSweep::of_run(&run.run);
     run.rows.iter().for_each(|row| sweep.add(row));
     let mut out = text.into_bytes();
-    file::write(&mut out, &Record::Verdict(Box::new(sweep.verdict()))).expect("memory can be written");
+    file::write(&mut out, &Event::Verdict(Cow::Owned(sweep.verdict()))).expect("memory can be written");
     String::from_utf8(out).expect("lines are text")
 }
 

@@ -11,6 +11,7 @@ use ombx_estimate::samples::SampleStore;
 use ombx_launch::{job::Job, stderr, this_process};
 use ombx_record::{
     error::{Error, Kind, Result},
+    event::Event,
     file,
 };
 use ombx_report::{Report, Samples, Source, page};
@@ -122,7 +123,7 @@ pub fn pages(bytes: &[u8]) {
     compare::report(&comparison);
     let (mut osu, mut table) = (OsuTable::new(|_| None), Vec::new());
     for row in file.runs.iter().flat_map(|run| &run.rows) {
-        osu.case(&mut table, row).unwrap();
+        osu.event(&mut table, &Event::row(row)).unwrap();
     }
     osu.finish(&mut table).unwrap();
     let table = String::from_utf8(table).unwrap();

@@ -10,8 +10,9 @@ use std::{
 
 use ombx_record::{
     error::{Error, Result},
-    file::{self, RunOutcome, RunWithRows},
+    file::{self, RunWithRows},
     regular_file::{LONGEST_TEXT, read_found_text},
+    result::RunOutcome,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -119,7 +119,7 @@ fn run(session: &mut Session<'_>) -> Result<()> {
 /// Returns the row of this launch. Collective; only that of rank 0 has the times of all ranks.
 fn row(session: &mut Session<'_>, case: &Case) -> Result<Measurement> {
     let kind = KernelKind::with_work(Metric::Latency, |_| Work { bytes: 0, ops: 1, legs: 1 });
-    let empty = announce(session, kind, case, Aggregation::Slowest);
+    let empty = announce(session, kind, case, Aggregation::Slowest)?;
     let mine = Mpi::initialization_time().ok_or_else(|| Error::fabric("MPI was not started by ombx"))?;
     let all: Option<Vec<u64>> = session.team.gather_messages(&(mine.as_nanos() as u64))?;
     let of_rank = |(rank, ns)| Samples { rank, batch: 1, elapsed_ns: vec![ns], ..Samples::default() };

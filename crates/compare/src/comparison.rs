@@ -9,7 +9,6 @@ use ombx_estimate::{number::Units, state, text::named_values};
 use ombx_host::node_set;
 use ombx_record::{
     fact::Fact,
-    file::Launched,
     link::{BENCH, MOST_RANKS},
     result::{MarkCode, Metric, Placement, Run},
     runs::{hosts, library},
@@ -370,7 +369,7 @@ const EXPECTED_OPTIONS: [&str; 9] =
 
 /// Returns whether an option of a plan tells two setups apart.
 pub(crate) fn is_of_setup(option: &str) -> bool {
-    !EXPECTED_OPTIONS.contains(&option) && !Launched::OPTIONS.contains(&option)
+    !EXPECTED_OPTIONS.contains(&option)
 }
 
 /// Maximum number of values per side in a note.

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use ombx_estimate::launches::is_within_a_launch;
 use ombx_links::verdict::Hosts;
 use ombx_record::{
-    file::{Round, RoundMark},
+    event::{Round, RoundMark},
     link::key_of_link,
     result::{Level, Mark, Measurement, Run},
     stats::Summary,
@@ -246,10 +246,12 @@ impl Bins {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use ombx_record::{
-        file::{Record, RunOutcome},
+        event::Event,
         link::{BENCH, MOST_RANKS, RETEST},
-        result::{Metric, Outcome, Place, Work},
+        result::{Metric, Outcome, Place, RunOutcome, Work},
     };
 
     use crate::{CaseComparison, Comparison, Reason, Settings, SideResults, Verdict, links::*};
@@ -377,17 +379,17 @@ mod tests {
         let side = |first: u32, slow: f32| {
             let mut side = SideResults::named("x");
             for number in first..first + 4 {
-                side.record(&Record::Run(Box::new(run(number))));
+                side.event(&Event::Run(Cow::Owned(run(number))));
                 for step in 1..=6 {
                     let noise = (number % 3) as f32;
                     let of_pair = |from: u32, to: u32| {
                         let factor = if [from, to].contains(&51) { slow } else { 1.0 };
                         (5000.0 + noise + (from * 7 % 11) as f32) * factor
                     };
-                    side.record(&Record::Round(Box::new(round(step, of_pair))));
+                    side.event(&Event::Round(Cow::Owned(round(step, of_pair))));
                 }
                 if number % 2 == 0 {
-                    side.record(&Record::End(RunOutcome::Complete, Default::default()));
+                    side.event(&Event::End { outcome: RunOutcome::Complete, tally: Default::default() });
                 }
             }
             side.end();
@@ -409,8 +411,8 @@ mod tests {
     fn recorded(first: u32, rounds: &[u32], of_launch: impl Fn(&mut SideResults)) -> SideResults {
         let mut side = SideResults::named("x");
         for number in first..first + 4 {
-            side.record(&Record::Run(Box::new(run(number))));
-            rounds.iter().for_each(|step| side.record(&Record::Round(Box::new(round(*step, skewed)))));
+            side.event(&Event::Run(Cow::Owned(run(number))));
+            rounds.iter().for_each(|step| side.event(&Event::Round(Cow::Owned(round(*step, skewed)))));
             of_launch(&mut side);
         }
         side.end();
@@ -441,7 +443,7 @@ mod tests {
         };
         let side = |first: u32, link: &str, outcome: &Outcome| {
             recorded(first, &[1, 2], |side| {
-                side.record(&Record::Launch(Box::new(again(link, outcome.clone()))));
+                side.event(&Event::Row(Cow::Owned(again(link, outcome.clone()))));
             })
         };
         let base = side(0, "a", &Outcome::Ok);
@@ -462,9 +464,9 @@ mod tests {
             for (option, value) in [("launch", "1"), ("order", "1"), ("benchmarks", of)] {
                 run.plan.insert(option.into(), value.into());
             }
-            side.record(&Record::Run(Box::new(run)));
-            rounds.iter().for_each(|step| side.record(&Record::Round(Box::new(round(*step, skewed)))));
-            side.record(&Record::End(RunOutcome::Complete, Default::default()));
+            side.event(&Event::Run(Cow::Owned(run)));
+            rounds.iter().for_each(|step| side.event(&Event::Round(Cow::Owned(round(*step, skewed)))));
+            side.event(&Event::End { outcome: RunOutcome::Complete, tally: Default::default() });
         };
         part("a", &[1, 2], &mut side);
         part("b", &[3], &mut side);

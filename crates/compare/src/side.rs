@@ -5,9 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use ombx_estimate::state::{Distances, LaunchState, States};
 use ombx_host::performance::INSTRUCTIONS;
 use ombx_record::{
-    file::{Record, Round, RunOutcome, RunWithRows},
+    event::{Event, Round},
+    file::RunWithRows,
     link::{BENCH, MOST_RANKS, RETEST},
-    result::{Figure, Level, MarkCode, Measurement, Metric, Outcome, Run},
+    result::{Figure, Level, MarkCode, Measurement, Metric, Outcome, Run, RunOutcome},
     runs::{is_next_launch, is_same_launch, library},
 };
 
@@ -89,23 +90,23 @@ impl SideResults {
         SideResults { label, ..self }
     }
 
-    /// Adds a record of a file. [`SideResults::end`] ends the file.
-    pub fn record(&mut self, record: &Record) {
-        match record {
-            Record::Run(run) => self.begin((**run).clone()),
-            Record::Launch(row) => self.add(row),
-            Record::Round(round) => self.add_round(round),
-            Record::End(outcome, _) => {
+    /// Adds an event of a file. [`SideResults::end`] ends the file.
+    pub fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Run(run) => self.begin((**run).clone()),
+            Event::Row(row) => self.add(row),
+            Event::Round(round) => self.add_round(round),
+            Event::End { outcome, .. } => {
                 self.end();
                 self.complete += usize::from(*outcome == RunOutcome::Complete);
             }
-            Record::Launched(launched) => {
+            Event::Launched(launched) => {
                 if let Some(last) = self.launched.last_mut() {
                     last.distances.after_ns = launched.core_to_core_ns;
                 }
             }
-            // Derived from the rows of the launches.
-            Record::Case(_) | Record::Grown(_) | Record::Verdict(_) => {}
+            // Rows over all launches and the verdict are derived from the rows of the launches.
+            _ => {}
         }
     }
 

@@ -11,8 +11,8 @@ use ombx_core::{
 use ombx_estimate::state;
 use ombx_host::performance::INSTRUCTIONS;
 use ombx_record::{
-    file::{self, RunWithRows},
-    result::{Figure, Mark, MarkCode, Measurement, Metric, Outcome, Run, Tally, Work},
+    file::RunWithRows,
+    result::{Figure, Launched, Mark, MarkCode, Measurement, Metric, Outcome, Run, RunOutcome, Tally, Work},
     stats::Summary,
     unit::parse_sizes,
 };
@@ -80,7 +80,8 @@ fn run_at(second: usize) -> Run {
         id: format!("run-{second}"),
         started: format!("2026-01-02T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60),
         places: vec![run.places[0].clone(); 2],
-        plan: [(state::BEFORE, "58"), (state::AFTER, "61")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+        plan: [(state::BEFORE.to_owned(), "58".to_owned())].into(),
+        launched: Some(Launched { core_to_core_ns: Some(61.0), ..Launched::default() }),
         ..run
     }
 }
@@ -112,7 +113,7 @@ fn rows(count: u64) -> Vec<Measurement> {
 fn of_launches(launches: impl IntoIterator<Item = (usize, Vec<Measurement>)>) -> SideResults {
     let mut side = SideResults::named("x");
     for (second, rows) in launches {
-        let end = Some((file::RunOutcome::Complete, Tally::default()));
+        let end = Some((RunOutcome::Complete, Tally::default()));
         side.run(&RunWithRows { rows, end, ..RunWithRows::new(run_at(second)) });
     }
     side
@@ -406,7 +407,7 @@ fn another_library_host_or_clock_is_noted() {
         let mut side = SideResults::named("x");
         side.run(&RunWithRows {
             rows: rows(1),
-            end: Some((file::RunOutcome::Complete, Default::default())),
+            end: Some((RunOutcome::Complete, Default::default())),
             ..RunWithRows::new(run)
         });
         side

@@ -125,7 +125,7 @@ pub mod two_sided {
 }
 
 /// What a benchmark and its rows are made of.
-pub use ombx_record::{codec, error, fact, named, order, random, result, stats, unit};
+pub use ombx_record::{codec, error, event, fact, named, order, random, result, stats, unit};
 
 /// Registry of benchmark entries, re-exported so that every crate submits to the same one.
 pub use inventory;

@@ -5,8 +5,8 @@ use std::io::{Result, Write};
 use ombx_core::benchmark::{ElementType, Preset, RankMatrix};
 use ombx_estimate::text::plain;
 use ombx_record::{
-    file::RunOutcome,
-    result::{AcrossRanks, Measurement, Outcome, Run, Samples, Tally},
+    event::Event,
+    result::{AcrossRanks, Measurement, Outcome, Run, RunOutcome, Samples, Tally},
     stats::Summary,
 };
 use ombx_show::Renderer;
@@ -331,10 +331,16 @@ fn line(cells: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
 }
 
 impl Renderer for ImbTable {
-    fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
-        out.write_all(self.header(run).as_bytes())
+    fn event(&mut self, out: &mut dyn Write, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Run(run) => out.write_all(self.header(run).as_bytes()),
+            Event::End { outcome, tally } => self.end(out, *outcome, tally),
+            _ => event.rows().try_for_each(|row| self.case(out, &row)),
+        }
     }
+}
 
+impl ImbTable {
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         let is_named = |(axis, value): &(&str, &str)| row.axes.get(*axis).is_some_and(|named| named == value);
         let matching = |benchmark: &&ImbBenchmark| {

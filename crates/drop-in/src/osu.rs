@@ -8,9 +8,9 @@ use std::{
 use ombx_core::benchmark::Osu;
 use ombx_estimate::text::plain;
 use ombx_record::{
-    file::RunOutcome,
+    event::Event,
     order::sort,
-    result::{Aggregation, Check, Figure, Measurement, Metric, Outcome, Run, Samples, Tally, Work},
+    result::{Aggregation, Check, Figure, Measurement, Metric, Outcome, RunOutcome, Samples, Tally, Work},
     stats::Summary,
 };
 use ombx_show::Renderer;
@@ -326,11 +326,19 @@ fn line(size: Option<&str>, columns: &[Column], cell: impl Fn(&Column) -> (&Stri
 }
 
 impl Renderer for OsuTable {
-    fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
-        self.version.clone_from(&run.version);
-        Ok(())
+    fn event(&mut self, out: &mut dyn Write, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Run(run) => {
+                self.version.clone_from(&run.version);
+                Ok(())
+            }
+            Event::End { outcome, tally } => self.end(out, *outcome, tally),
+            _ => event.rows().try_for_each(|row| self.case(out, &row)),
+        }
     }
+}
 
+impl OsuTable {
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         let name = self.program(row).map_or("", |osu| osu.name);
         let columns = columns(row, name, &self.columns);

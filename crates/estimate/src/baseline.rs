@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use ombx_record::{
-    file::{RunOutcome, RunWithRows},
-    result::{Level, Mark, MarkCode, Measurement, Metric, Run},
+    file::RunWithRows,
+    result::{Level, Mark, MarkCode, Measurement, Metric, Run, RunOutcome},
     runs::hosts,
     stats::median,
 };
@@ -223,6 +223,7 @@ pub fn disturbance(row: &Measurement) -> Option<&Mark> {
 
 #[cfg(test)]
 mod tests {
+    use ombx_record::result::Launched;
     use ombx_testkit::golden;
 
     use crate::{baseline::*, state};
@@ -299,10 +300,9 @@ mod tests {
             Baseline { cases: BTreeMap::from([(Case::new(&one.run, row), figures)]) }
         };
         let mut found = |baseline: &Baseline, ns: Option<f64>| {
-            for option in [state::BEFORE, state::AFTER] {
-                run.plan.remove(option);
-                run.plan.extend(ns.map(|ns| (option.to_owned(), ns.to_string())));
-            }
+            run.plan.remove(state::BEFORE);
+            run.plan.extend(ns.map(|ns| (state::BEFORE.to_owned(), ns.to_string())));
+            run.launched = Some(Launched { core_to_core_ns: ns, ..Launched::default() });
             baseline.reference(&run, row, 1).map(|found| (found.days, found.median_ns))
         };
         let two = figures(&[51.0, 250.0, 52.0, 251.0, 50.0, 0.0]);

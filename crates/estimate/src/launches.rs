@@ -9,8 +9,7 @@ mod cases;
 use std::{collections::BTreeMap, time::Duration};
 
 use ombx_record::{
-    file::Ending,
-    result::{Measurement, RowName},
+    result::{Ending, Measurement, RowName},
     stats::{Summary, median},
 };
 
@@ -344,8 +343,10 @@ mod schedule_tests {
 
 #[cfg(test)]
 mod allocation_tests {
+    use std::borrow::Cow;
+
     use ombx_record::{
-        file::Record,
+        event::Event,
         result::{Measurement, Metric, Phases, Samples},
         stats::Summary,
     };
@@ -368,8 +369,8 @@ mod allocation_tests {
     fn cases(launches: &[u64]) -> Cases {
         let mut cases = Cases::default();
         for median_ns in launches {
-            cases.record(&Record::Run(Box::new(ombx_testkit::golden().run)));
-            cases.record(&Record::Launch(Box::new(row("p2p.latency/bytes=8", *median_ns))));
+            cases.event(&Event::Run(Cow::Owned(ombx_testkit::golden().run)));
+            cases.event(&Event::Row(Cow::Owned(row("p2p.latency/bytes=8", *median_ns))));
         }
         cases
     }
@@ -392,11 +393,11 @@ mod allocation_tests {
         let ms = Duration::from_millis(1);
         let mut cases = Cases::default();
         for median_ns in [100_000, 101_000, 99_500] {
-            cases.record(&Record::Run(Box::new(ombx_testkit::golden().run)));
+            cases.event(&Event::Run(Cow::Owned(ombx_testkit::golden().run)));
             for key in
                 ["p2p.latency/bytes=8", "p2p.latency/bytes=9", "p2p.latency/bytes=10", "p2p.latency/bytes=11"]
             {
-                cases.record(&Record::Launch(Box::new(row(key, median_ns))));
+                cases.event(&Event::Row(Cow::Owned(row(key, median_ns))));
             }
         }
         let last = RowName::new("p2p.latency/bytes=11");

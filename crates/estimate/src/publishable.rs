@@ -7,10 +7,9 @@ use std::{
 };
 
 use ombx_record::{
-    file::{Ended, Ending, Launched},
     link,
     order::sort_by_number,
-    result::{Check, MarkCode, Measurement, Outcome, Run},
+    result::{Check, Ended, Ending, MarkCode, Measurement, Outcome, Run},
     runs::number,
     stats::Summary,
     unit::{Bytes, counted},
@@ -172,10 +171,10 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Returns the counts of a run, whose plan says why its launches ended.
+    /// Returns the counts of a run that says why its launches ended.
     pub fn new(run: &Run) -> Reached {
         let launches = number(run, "launches").unwrap_or(1);
-        let ended = Launched::of_plan(&run.plan).and_then(|launched| launched.ended);
+        let ended = run.launched.and_then(|launched| launched.ended);
         // Several runs are together as their user wanted, whatever the precision.
         let ended = ended.filter(|_| launches > 1 && !run.plan.contains_key("runs"));
         Reached { launches, ended, ..Reached::default() }
@@ -230,7 +229,7 @@ impl std::fmt::Display for Reached {
 #[cfg(test)]
 mod tests {
     use ombx_record::{
-        result::{Level, Mark, Metric, Mismatch, OverLaunches, Samples},
+        result::{Launched, Level, Mark, Metric, Mismatch, OverLaunches, Samples},
         stats::Summary,
         unit::Rank,
     };
@@ -348,7 +347,7 @@ mod tests {
             let mut run = ombx_testkit::golden().run;
             run.plan.insert("launches".into(), "9".into());
             let ended = Some(Ended { why, precision: 0.02, is_asked });
-            Launched { ended, elapsed_s: 2.9, core_to_core_ns: None }.add_to(&mut run.plan);
+            run.launched = Some(Launched { ended, elapsed_s: 2.9, core_to_core_ns: None });
             let mut reached = Reached::new(&run);
             [(8, 1.0), (4 << 20, 6.14), (64, 2.0)]
                 .iter()

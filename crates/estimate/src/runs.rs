@@ -3,11 +3,15 @@
 //! The scatter of launches within a run cannot tell how much runs differ. Earlier runs of the same case, setup and state of the machine
 //! can. Logarithms are used, so that a time and its rate have the same intervals.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
+};
 
 use ombx_record::{
     codec::checksum,
-    file::{Record, Round, RunWithRows},
+    event::{Event, Round},
+    file::RunWithRows,
     result::{BetweenRuns, Measurement, Placement, Run},
     runs::{hosts, is_next_launch, is_same_launch, library, number},
     unit::counted,
@@ -33,19 +37,19 @@ pub struct EarlierRuns {
 }
 
 impl EarlierRuns {
-    /// Adds a record of a file. [`EarlierRuns::end`] ends the file.
-    pub fn record(&mut self, record: &Record) {
+    /// Adds an event of a file. [`EarlierRuns::end`] ends the file.
+    pub fn event(&mut self, event: &Event<'_>) {
         // Rows of links say nothing about the next run of a benchmark.
-        if matches!(record, Record::Round(_)) {
+        if matches!(event, Event::Round(_)) {
             return;
         }
-        if let Record::Run(run) = record {
+        if let Event::Run(run) = event {
             let last = self.last.replace((**run).clone());
             if last.is_some_and(|last| !is_same_launch(&last, run) && !is_next_launch(&last, run)) {
                 self.end_run();
             }
         }
-        self.current.record(record);
+        self.current.event(event);
     }
 
     /// Ends a file.
@@ -76,7 +80,7 @@ impl EarlierRuns {
     /// Adds the runs of a file.
     pub fn add(&mut self, runs: &[RunWithRows]) {
         for run in runs {
-            self.record(&Record::Run(Box::new(run.run.clone())));
+            self.event(&Event::Run(Cow::Borrowed(&run.run)));
             self.current.finish(run);
         }
         self.end();
@@ -173,7 +177,7 @@ pub fn banner(run: &Run) -> String {
 /// Returns the number of launches and their time: `9 launches in 2.9 s`; `None` for a single launch.
 pub fn launches(run: &Run) -> Option<String> {
     let count = number::<u32>(run, "launches").filter(|count| *count > 1)?;
-    let text = match (number::<u32>(run, "runs"), number::<f64>(run, "elapsed_s")) {
+    let text = match (number::<u32>(run, "runs"), run.launched.map(|launched| launched.elapsed_s)) {
         (Some(runs), _) => format!("{count} launches of {runs} runs"),
         (None, Some(s)) if s >= 120.0 => format!("{count} launches in {:.0} min", s / 60.0),
         (None, Some(s)) if s >= 10.0 => format!("{count} launches in {s:.0} s"),
@@ -285,7 +289,7 @@ impl KnownRows {
 
 #[cfg(test)]
 mod tests {
-    use ombx_record::result::Metric;
+    use ombx_record::result::{Launched, Metric};
 
     use crate::runs::*;
 
@@ -351,10 +355,11 @@ mod tests {
                     ("launch", (launch + 1).to_string()),
                     ("order", (100 * number + launch + 1).to_string()),
                     (state::BEFORE, distance.to_owned()),
-                    (state::AFTER, distance.to_owned()),
                 ] {
                     run.plan.insert(option.to_owned(), value);
                 }
+                run.launched =
+                    Some(Launched { core_to_core_ns: distance.parse().ok(), ..Launched::default() });
                 let mut row = row.clone();
                 row.summary.as_mut().unwrap().median = ns + launch as f64;
                 RunWithRows { rows: vec![row], ..RunWithRows::new(run) }

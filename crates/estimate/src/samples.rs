@@ -6,8 +6,9 @@ use std::{
 };
 
 use ombx_record::{
-    file::{Launched, Record, RunWithRows},
-    result::{Measurement, Outcome, Run, Samples},
+    event::Event,
+    file::RunWithRows,
+    result::{Launched, Measurement, Outcome, Run, Samples},
     stats::median,
 };
 
@@ -163,13 +164,13 @@ impl SampleStore {
         launch.rows.iter().for_each(|row| self.row(row));
     }
 
-    /// Adds a record of a file, with the same result.
-    pub fn record(&mut self, record: &Record) {
-        match record {
-            Record::Run(run) => self.begin(run),
-            Record::Launch(row) => self.row(row),
-            Record::Launched(launched) => self.launched(*launched),
-            Record::Round(_) | Record::Case(_) | Record::Grown(_) | Record::End(..) | Record::Verdict(_) => {}
+    /// Adds an event of a file, with the same result.
+    pub fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Run(run) => self.begin(run),
+            Event::Row(row) => self.row(row),
+            Event::Launched(launched) => self.launched(*launched),
+            _ => {}
         }
     }
 
@@ -384,9 +385,9 @@ mod tests {
             let mut run = ombx_testkit::golden();
             run.rows.truncate(1);
             let is_slow = at % 3 == 2;
-            for option in [state::BEFORE, state::AFTER] {
-                run.run.plan.insert(option.into(), if is_slow { "252".into() } else { "51".into() });
-            }
+            let ns = if is_slow { 252.0 } else { 51.0 };
+            run.run.plan.insert(state::BEFORE.into(), ns.to_string());
+            run.run.launched = Some(Launched { core_to_core_ns: Some(ns), ..Launched::default() });
             let row = &mut run.rows[0];
             row.summary.as_mut().unwrap().median = if is_slow { 900.0 } else { 300.0 } + at as f64;
             store.launch(&run);

@@ -12,8 +12,6 @@ use ombx_record::{
 
 /// Name in the plan of a run of the distance before it. Estimates over launches have those of all launches, separated by commas.
 pub const BEFORE: &str = "core_to_core_ns";
-/// Name in the plan of a run of the distance after its launch.
-pub const AFTER: &str = "core_to_core_after_ns";
 
 /// Ratio of neighbouring distances above which they belong to different states. 2.0 merges states 55 and 95 ns apart; at 1.5, fewer
 /// than 1 in 100 sets of launches in one state are divided.
@@ -37,10 +35,11 @@ pub struct Distances {
 }
 
 impl Distances {
-    /// Returns the distances in the plan of a run.
+    /// Returns the distances of a run.
     pub fn of_run(run: &Run) -> Distances {
-        let of = |option: &str| run.plan.get(option)?.trim().parse().ok().filter(is_distance);
-        Distances { before_ns: of(BEFORE), after_ns: of(AFTER) }
+        let before = || run.plan.get(BEFORE)?.trim().parse().ok();
+        let after = run.launched.and_then(|launched| launched.core_to_core_ns);
+        Distances { before_ns: before().filter(is_distance), after_ns: after.filter(is_distance) }
     }
 
     fn known(&self) -> impl Iterator<Item = f64> {

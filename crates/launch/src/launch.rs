@@ -32,10 +32,11 @@ use std::{
 };
 
 use ombx_core::benchmark::Medium;
-use ombx_host::environment::place_of_thread;
-use ombx_host::{host, remote_shell, since::Since};
-use ombx_record::error::{Error, Exit, Result};
-use ombx_record::file::Launched;
+use ombx_host::{environment::place_of_thread, host, remote_shell, since::Since};
+use ombx_record::{
+    error::{Error, Exit, Result},
+    result::Launched,
+};
 
 #[cfg(feature = "io")]
 use crate::job::directory::FilesOfJob;
@@ -43,23 +44,23 @@ use crate::job::directory::FilesOfJob;
 pub use crate::launch::no_mpi as mpiexec;
 #[cfg(feature = "sockets")]
 use crate::launch::served::Reserved;
-use crate::launch::{
-    finite_run::Interruption,
-    job_state::{Child, Ended},
-    preflight::RankHost,
-    repetition::{Aftermath, Repetition, Restarts},
-    start::Launcher,
-    supervision::Supervision,
-    timeline::{Phase, Timeline},
-};
-use crate::this_process;
 use crate::{
     job::{
         self, Job, RankKind, Work,
         rank_job::{LaunchSettings, RankJob},
     },
+    launch::{
+        finite_run::Interruption,
+        job_state::{Child, Ended},
+        preflight::RankHost,
+        repetition::{Aftermath, Repetition, Restarts},
+        start::Launcher,
+        supervision::Supervision,
+        timeline::{Phase, Timeline},
+    },
     output::{Output, progress::Progress},
     stderr::printable,
+    this_process,
 };
 
 /// Time within which each host must have started a rank, and what each rank adds to it.

@@ -26,9 +26,10 @@ use ombx_estimate::{
 use ombx_links::verdict::LinkSweep;
 use ombx_record::{
     error::{Error, Result},
+    event::{Event, Rounds},
     fact::Fact,
-    file::{self, Launched, Record, Rounds, RunOutcome},
-    result::{Figure, Interval, MarkCode, Measurement, Tally},
+    file,
+    result::{Figure, Interval, Launched, MarkCode, Measurement, RunOutcome, Tally},
     unit::counted,
 };
 use ombx_show::{
@@ -90,6 +91,8 @@ pub(crate) struct Output {
     transport: Option<Fact>,
     /// The user asked for a precision that some row does not have.
     misses_precision: bool,
+    /// Units of figures on the screen.
+    units: Units,
     /// Earlier runs, which tell where the next run lies.
     earlier: Option<EarlierRuns>,
     /// The user named the earlier runs.
@@ -197,6 +200,7 @@ impl Output {
                 }),
                 Work::Benchmarks(_) => None,
             },
+            units: screen.units(),
             earlier,
             earlier_is_named: job.against.is_some(),
             ..Output::default()
@@ -208,15 +212,15 @@ impl Output {
         self.transport = Some(transport);
     }
 
-    /// Returns the record of a run with its transport; `None` for other records.
-    fn with_transport(&self, record: &Record) -> Option<Record> {
-        let Record::Run(run) = record else { return None };
+    /// Returns the event of a run with its transport; `None` for other events.
+    fn with_transport(&self, event: &Event<'_>) -> Option<Event<'static>> {
+        let Event::Run(run) = event else { return None };
         (run.fabric == "mpi").then(|| {
-            let mut run = run.clone();
+            let mut run = run.clone().into_owned();
             let why = "ombx asks the library only in jobs whose ranks it starts itself";
             let transport = self.transport.clone().unwrap_or_else(|| Fact::Unknown { reason: why.into() });
             run.software.insert("transport".into(), transport);
-            Record::Run(run)
+            Event::Run(Cow::Owned(run))
         })
     }
 
@@ -251,7 +255,7 @@ impl Output {
 
     /// Takes note of the end of a launch, on which the estimates depend. [`Output::launched`] writes it.
     pub(crate) fn after_launch(&mut self, launched: Launched) {
-        self.cases.record(&Record::Launched(launched));
+        self.cases.event(&Event::Launched(launched));
     }
 
     /// Writes what is known of the end of a launch whose rows are no links.
@@ -259,7 +263,7 @@ impl Output {
         self.cases.set_ended(launched.ended);
         match self.links {
             Some(_) => Ok(()),
-            None => self.write(|out, _| file::write(out, &Record::Launched(launched))),
+            None => self.write(&Event::Launched(launched)),
         }
     }
 
@@ -272,9 +276,9 @@ impl Output {
     /// Ends a run whose ranks have ended early, with the rows of cases that have failed or are left out. New ranks may continue its table.
     pub(crate) fn early_end(&mut self, rows: Vec<Measurement>) -> Result<()> {
         self.unmeasured += rows.len() as u64;
-        rows.into_iter().try_for_each(|row| self.record(&Record::Launch(Box::new(row))))?;
+        rows.iter().try_for_each(|row| self.event(&Event::row(row)))?;
         self.keeps_table = true;
-        let ended = self.record(&Record::End(RunOutcome::Broken, self.tally));
+        let ended = self.event(&Event::End { outcome: RunOutcome::Broken, tally: self.tally });
         self.keeps_table = false;
         ended
     }
@@ -300,54 +304,63 @@ impl Output {
         self.earlier_rows + self.tally.cases
     }
 
-    /// Takes a record of a launch. Links that are measured at the same time become one record when all are there.
-    pub(crate) fn record(&mut self, record: &Record) -> Result<()> {
-        let (ended, is_taken) = match record {
-            Record::Launch(row) if self.links.is_some() => self.rounds.add(row),
+    /// Takes an event of a launch. Links that are measured at the same time become one record when all are there.
+    pub(crate) fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        if let Event::Interval(interval) = event {
+            self.interval(interval);
+        }
+        if !event.is_kept() {
+            return Ok(());
+        }
+        let (ended, is_taken) = match event {
+            Event::Row(row) if self.links.is_some() => self.rounds.add(row),
             _ => (self.rounds.end(), false),
         };
-        ended.into_iter().try_for_each(|round| self.pass(&Record::Round(Box::new(round))))?;
+        ended.into_iter().try_for_each(|round| self.pass(&Event::Round(Cow::Owned(round))))?;
         if !is_taken {
-            self.pass(record)?;
+            self.pass(event)?;
         }
-        match record {
-            Record::Run(_) => self.next_run(),
-            Record::Launch(row) => self.tally.add(row),
+        match event {
+            Event::Run(_) => self.next_run(),
+            Event::Row(row) => self.tally.add(row),
             _ => {}
         }
         Ok(())
     }
 
-    /// Writes a record to the file. The screen shows it now if the job has a single launch. The renderer of links collects their
+    /// Writes an event to the file. The screen shows it now if the job has a single launch. The renderer of links collects their
     /// launches itself.
-    fn pass(&mut self, record: &Record) -> Result<()> {
-        let with_transport = self.with_transport(record);
-        let record = with_transport.as_ref().unwrap_or(record);
+    fn pass(&mut self, event: &Event<'_>) -> Result<()> {
+        let with_transport = self.with_transport(event);
+        let event = with_transport.as_ref().unwrap_or(event);
         // A launch may fail before its run begins. The file then has nothing to end.
-        let ends = matches!(record, Record::End(..));
+        let ends = matches!(event, Event::End { .. });
         let stray = ends && !self.in_run;
         self.in_run = !ends;
         if !stray {
-            self.write(|out, one_launch| match record {
-                Record::Launch(row) if one_launch => file::write_case(out, row),
-                record => file::write(out, record),
-            })?;
+            match event {
+                // The only launch of a case is all of them.
+                Event::Row(row) if self.one_launch => self.write(&Event::Case(Cow::Borrowed(row)))?,
+                event => self.write(event)?,
+            }
             let verdict = match &mut self.links {
-                Some(links) => links.record(record),
+                Some(links) => links.event(event),
                 None => {
-                    self.cases.record(record);
+                    self.cases.event(event);
                     None
                 }
             };
             if let Some(verdict) = verdict {
-                self.renderer.iter_mut().for_each(|renderer| renderer.verdict(&verdict));
-                self.at_end.iter_mut().for_each(|file| file.renderer.verdict(&verdict));
-                let record = Record::Verdict(Box::new(verdict));
-                self.write(|out, _| file::write(out, &record))?;
+                let verdict = Event::Verdict(Cow::Owned(verdict));
+                self.write(&verdict)?;
+                self.render(&verdict)?;
+                for file in &mut self.at_end {
+                    file.event(&verdict).map_err(|e| unwritable(&file.path, &e))?;
+                }
             }
         }
         if let Some(graphs) = &mut self.graphs {
-            graphs.record(record);
+            graphs.event(event);
         }
         // The launches of links that are complete count without one that never began.
         if stray && self.links.is_some() && self.rows() > 0 {
@@ -355,29 +368,29 @@ impl Output {
         }
         if self.one_launch || self.links.is_some() {
             for file in &mut self.at_end {
-                file.record(record).map_err(|e| unwritable(&file.path, &e))?;
+                file.event(event).map_err(|e| unwritable(&file.path, &e))?;
             }
-            if let Record::Launch(row) = record {
+            if let Event::Row(row) = event {
                 self.note(row);
             }
-            self.show(record)?;
+            self.show(event)?;
         }
         Ok(())
     }
 
-    /// Prints a record. The runs of a launch that have one setup are one table.
-    fn show(&mut self, record: &Record) -> Result<()> {
-        match record {
-            Record::Run(_) if self.open_table.is_some() => Ok(()),
-            Record::End(outcome, tally) => {
+    /// Prints an event. The runs of a launch that have one setup are one table.
+    fn show(&mut self, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Run(_) if self.open_table.is_some() => Ok(()),
+            Event::End { outcome, tally } => {
                 let tally = self.open_table.take().map_or(*tally, |earlier| earlier.plus(*tally));
                 if self.keeps_table || self.continues && *outcome == RunOutcome::Complete {
                     self.open_table = Some(tally);
                     return Ok(());
                 }
-                self.print(|renderer, screen| renderer.end(screen, *outcome, &tally))
+                self.render(&Event::End { outcome: *outcome, tally })
             }
-            record => self.print(|renderer, screen| renderer.record(screen, record)),
+            event => self.render(event),
         }
     }
 
@@ -387,7 +400,7 @@ impl Output {
             self.estimates()?;
         }
         if let Some(tally) = self.open_table.take() {
-            self.print(|renderer, screen| renderer.end(screen, RunOutcome::Broken, &tally))?;
+            self.render(&Event::End { outcome: RunOutcome::Broken, tally })?;
         }
         let comparisons = self.comparisons.take();
         self.print(|renderer, screen| {
@@ -446,14 +459,15 @@ impl Output {
             for file in &mut self.at_end {
                 file.estimates(group).map_err(|e| unwritable(&file.path, &e))?;
             }
-            self.print(|renderer, screen| renderer.run(screen, &group.described()))?;
+            self.render(&Event::Run(Cow::Owned(group.described())))?;
             for row in &rows {
-                self.write(|out, _| file::write_case(out, row))?;
+                let case = Event::Case(Cow::Borrowed(row));
+                self.write(&case)?;
                 self.note(row);
-                self.print(|renderer, screen| renderer.case(screen, row))?;
+                self.render(&case)?;
             }
             let (outcome, tally) = (group.outcome(), ombx_estimate::launches::tally(&rows));
-            self.print(|renderer, screen| renderer.end(screen, outcome, &tally))?;
+            self.render(&Event::End { outcome, tally })?;
         }
         Ok(())
     }
@@ -471,28 +485,32 @@ impl Output {
 
     /// Prints the figure of an interval of a row that is still measured: as a line of JSON on standard output if that shows the lines of the
     /// file, else on standard error.
-    pub(crate) fn interval(&self, interval: &Interval, units: Units) {
+    fn interval(&self, interval: &Interval) {
         if self.renderer.is_some() {
-            stderr_line!("ombx: {}", plain(&renderers::line(interval, units)));
+            stderr_line!("ombx: {}", plain(&renderers::line(interval, self.units)));
         } else if !self.stdout_closed {
             let mut screen = io::stdout().lock();
             // The next record finds out that the reader is gone.
-            let _ = file::write_interval(&mut screen, interval).and_then(|()| screen.flush());
+            let interval = Event::Interval(Cow::Borrowed(interval));
+            let _ = file::write(&mut screen, &interval).and_then(|()| screen.flush());
         }
     }
 
-    /// Writes lines to the file, and to the screen if that shows the lines of the file.
-    fn write(&mut self, write: impl Fn(&mut dyn Write, bool) -> io::Result<()>) -> Result<()> {
-        let one_launch = self.one_launch;
+    /// Writes an event to the file, and to the screen if that shows the lines of the file.
+    fn write(&mut self, event: &Event<'_>) -> Result<()> {
         if let Some(file) = self.file.as_mut() {
-            file.write(|out| write(out, one_launch))?;
+            file.write(|out| file::write(out, event))?;
         }
         if self.renderer.is_none() && !self.stdout_closed {
             let mut screen = io::stdout().lock();
-            let printed = write(&mut screen, self.one_launch).and_then(|()| screen.flush());
+            let printed = file::write(&mut screen, event).and_then(|()| screen.flush());
             self.stdout_closed = is_closed(printed)?;
         }
         Ok(())
+    }
+
+    fn render(&mut self, event: &Event<'_>) -> Result<()> {
+        self.print(|renderer, screen| renderer.event(screen, event))
     }
 
     fn print(

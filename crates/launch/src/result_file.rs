@@ -14,7 +14,8 @@ use ombx_estimate::runs::{EarlierRuns, KnownRows};
 use ombx_links::verdict::{LinkSweep, SweptRun};
 use ombx_record::{
     error::{Error, Result},
-    file::{self, Record, Records, Round, RunWithRows},
+    event::{Event, Round},
+    file::{self, Records, RunWithRows},
     link,
     regular_file::shown_name,
     result::{Measurement, Run},
@@ -59,7 +60,7 @@ impl KnownRuns {
     /// The file cannot be read, or it repeats a run.
     pub fn add_to(&mut self, launches: &mut SideResults, path: &Path) -> Result<()> {
         let is_cut_off = self.each(records(path)?, path, |record| {
-            launches.record(&record);
+            launches.event(&record);
             Ok(())
         })?;
         launches.end();
@@ -77,7 +78,7 @@ impl KnownRuns {
         &mut self,
         records: Records<impl BufRead>,
         path: &Path,
-        mut take: impl FnMut(Record) -> Result<()>,
+        mut take: impl FnMut(Event<'static>) -> Result<()>,
     ) -> Result<bool> {
         self.each_until(records, path, |record| take(record).map(ControlFlow::Continue))
     }
@@ -90,18 +91,18 @@ impl KnownRuns {
         &mut self,
         mut records: Records<impl BufRead>,
         path: &Path,
-        mut take: impl FnMut(Record) -> Result<ControlFlow<()>>,
+        mut take: impl FnMut(Event<'static>) -> Result<ControlFlow<()>>,
     ) -> Result<bool> {
         let mut current = None;
         for record in &mut records {
             let record = record.map_err(|e| named(path, &e))?;
             match (&record, &current) {
-                (Record::Run(run), _) => {
+                (Event::Run(run), _) => {
                     self.add(run, path)?;
                     current = Some(run.clone());
                 }
-                (Record::Launch(row), Some(run)) => self.add_row(run, row, path)?,
-                (Record::Round(round), Some(run)) => self.add_round(run, round, path)?,
+                (Event::Row(row), Some(run)) => self.add_row(run, row, path)?,
+                (Event::Round(round), Some(run)) => self.add_round(run, round, path)?,
                 _ => {}
             }
             if take(record)?.is_break() {
@@ -152,46 +153,51 @@ pub fn say_cut_off(path: &Path, used: &str) {
     );
 }
 
-/// Tells the records of sweeps over links from those of benchmarks. The record of a run is held back until its first row.
+/// Tells the events of sweeps over links from those of benchmarks. That of a run is held back until its first row.
 #[derive(Debug, Default)]
 pub struct Sorter {
-    held: Option<Record>,
+    held: Option<Event<'static>>,
     is_sweep: bool,
 }
 
 impl Sorter {
-    /// Passes on a record, and whether it is of a sweep.
-    pub fn take(&mut self, record: Record, mut pass: impl FnMut(Record, bool) -> Result<()>) -> Result<()> {
-        let held = if matches!(record, Record::Run(_)) {
+    /// Passes on an event, and whether it is of a sweep.
+    pub fn take(
+        &mut self,
+        event: Event<'static>,
+        mut pass: impl FnMut(Event<'static>, bool) -> Result<()>,
+    ) -> Result<()> {
+        let held = if matches!(event, Event::Run(_)) {
             self.is_sweep = false;
-            self.held.replace(record).map(|run| (run, None))
+            self.held.replace(event).map(|run| (run, None))
         } else {
-            let Some(run) = self.held.take() else { return pass(record, self.is_sweep) };
-            self.is_sweep = match &record {
-                Record::Round(_) => true,
-                Record::Launch(row) => row.bench == link::BENCH,
+            let Some(run) = self.held.take() else { return pass(event, self.is_sweep) };
+            self.is_sweep = match &event {
+                Event::Round(_) => true,
+                Event::Row(row) => row.bench == link::BENCH,
                 _ => false,
             };
-            Some((run, Some(record)))
+            Some((run, Some(event)))
         };
         let Some((run, next)) = held else { return Ok(()) };
         pass(run, self.is_sweep)?;
-        next.map_or(Ok(()), |record| pass(record, self.is_sweep))
+        next.map_or(Ok(()), |event| pass(event, self.is_sweep))
     }
 
     /// Passes on a run without rows at the end of a file.
-    pub fn end(&mut self, mut pass: impl FnMut(Record, bool) -> Result<()>) -> Result<()> {
+    pub fn end(&mut self, mut pass: impl FnMut(Event<'static>, bool) -> Result<()>) -> Result<()> {
         self.held.take().map_or(Ok(()), |run| pass(run, false))
     }
 }
 
 /// Removes the times of samples, for a reader that shows the links of a sweep without them.
-pub fn without_times(mut record: Record) -> Record {
-    if let Record::Launch(row) = &mut record {
+pub fn without_times(mut event: Event<'_>) -> Event<'_> {
+    if let Event::Row(row) = &mut event {
+        let row = row.to_mut();
         let samples = row.samples.iter_mut().chain(&mut row.tail);
         samples.for_each(|samples| samples.elapsed_ns = Vec::new());
     }
-    record
+    event
 }
 
 /// Reads a file; `-` is standard input.
@@ -319,7 +325,7 @@ pub fn of_directory(directory: &Path) -> Vec<PathBuf> {
 
 fn add(earlier: &mut EarlierRuns, path: &Path, mut records: Records<impl BufRead>) -> Result<()> {
     let added = records.try_for_each(|record| {
-        earlier.record(&record.map_err(|e| named(path, &e))?);
+        earlier.event(&record.map_err(|e| named(path, &e))?);
         Ok(())
     });
     earlier.end();

@@ -9,7 +9,7 @@ use std::{
     mem,
 };
 
-use ombx_record::{file::Round, link::RETEST, result::Measurement, stats};
+use ombx_record::{event::Round, link::RETEST, result::Measurement, stats};
 
 use crate::verdict::Link;
 

@@ -18,6 +18,7 @@
 pub mod codec;
 pub mod cpu_list;
 pub mod error;
+pub mod event;
 pub mod fact;
 pub mod file;
 pub mod link;

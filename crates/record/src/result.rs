@@ -5,6 +5,7 @@ mod clock;
 mod figure;
 mod growth;
 mod interval;
+mod launched;
 mod mark;
 mod phases;
 mod place;
@@ -12,6 +13,7 @@ mod rate;
 mod row_name;
 mod run;
 mod share;
+pub(crate) mod valid;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +31,7 @@ pub use self::{
     },
     growth::Growth,
     interval::Interval,
+    launched::{Ended, Ending, Launched, RunOutcome},
     mark::{Level, Mark, MarkCode},
     phases::Phases,
     place::{Place, Placement},

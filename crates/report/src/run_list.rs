@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use ombx_estimate::number::Units;
 use ombx_links::verdict::{LinkSweep, SweptFile, SweptRun};
 use ombx_record::{
-    file::{RunOutcome, RunWithRows},
+    file::RunWithRows,
     link,
-    result::{Measurement, Outcome, Tally},
+    result::{Measurement, Outcome, RunOutcome, Tally},
 };
 
 use crate::Source;

@@ -6,9 +6,9 @@ use ombx_estimate::text::plain;
 use ombx_host::node_set;
 use ombx_links::verdict::Hosts;
 use ombx_record::{
-    file::RunOutcome,
+    event::Event,
     link::RETEST,
-    result::{Measurement, Run, Tally},
+    result::{Measurement, Run, RunOutcome},
     verdict::{Sentence, SlowPart, Verdict},
 };
 
@@ -29,11 +29,19 @@ pub struct Csv {
 const ALWAYS: [f64; 3] = [95.0, 99.0, 99.9];
 
 impl Renderer for Csv {
-    fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
-        self.run = Some(run.clone());
-        Ok(())
+    fn event(&mut self, out: &mut dyn Write, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Run(run) => {
+                self.run = Some(run.clone().into_owned());
+                Ok(())
+            }
+            Event::End { .. } => out.flush(),
+            _ => event.rows().try_for_each(|row| self.case(out, &row)),
+        }
     }
+}
 
+impl Csv {
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         let Some(run) = &self.run else { return Ok(()) };
         let row = self.shown.complete(row, Some(&run.clock));
@@ -44,9 +52,7 @@ impl Renderer for Csv {
             of_row.chain(self.chosen(&row)).map(in_unit).unzip();
         self.lines.write(out, &columns.join(","), &fields)
     }
-}
 
-impl Csv {
     /// Shows figures in these units and with these percentiles.
     #[must_use]
     pub fn showing(self, shown: Shown) -> Csv {
@@ -123,12 +129,24 @@ pub struct LinksCsv {
 }
 
 impl Renderer for LinksCsv {
-    fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
-        self.run.clone_from(&run.id);
-        self.hosts = Hosts::of_run(run);
-        Ok(())
+    fn event(&mut self, out: &mut dyn Write, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Run(run) => {
+                self.run.clone_from(&run.id);
+                self.hosts = Hosts::of_run(run);
+                Ok(())
+            }
+            Event::Verdict(verdict) => {
+                self.verdict = Some(verdict.clone().into_owned());
+                Ok(())
+            }
+            Event::End { outcome, .. } => self.end(out, *outcome),
+            _ => event.rows().try_for_each(|row| self.case(out, &row)),
+        }
     }
+}
 
+impl LinksCsv {
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         let axis = |name: &str| row.axes.get(name).cloned().unwrap_or_default();
         let host =
@@ -166,11 +184,7 @@ impl Renderer for LinksCsv {
         self.lines.write(out, LINK_COLUMNS, &fields)
     }
 
-    fn verdict(&mut self, verdict: &Verdict) {
-        self.verdict = Some(verdict.clone());
-    }
-
-    fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
+    fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome) -> Result<()> {
         let verdict = self.verdict.take().filter(|_| outcome == RunOutcome::Complete);
         let Some(Verdict { sentences, slow, .. }) = verdict else { return out.flush() };
         // The first sentences are those of the slow parts.
@@ -182,9 +196,7 @@ impl Renderer for LinksCsv {
         }
         out.flush()
     }
-}
 
-impl LinksCsv {
     /// Returns the field of a sentence of the verdict, and of its slow part if it has one.
     fn verdict_field(&self, column: &str, sentence: &Sentence, part: Option<&SlowPart>) -> String {
         match column {

@@ -10,9 +10,9 @@ use ombx_estimate::{
     text::{plain, title},
 };
 use ombx_record::{
-    file::RunOutcome,
+    event::Event,
     link::{self, RETEST},
-    result::{ClockFacts, Level, Measurement, Metric, Outcome, Run, Tally},
+    result::{ClockFacts, Level, Measurement, Metric, Outcome, Run},
 };
 
 use crate::{
@@ -65,6 +65,19 @@ impl Document {
 }
 
 impl Renderer for Document {
+    fn event(&mut self, out: &mut dyn Write, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Run(run) => self.run(out, run),
+            Event::End { .. } => {
+                self.flush(out)?;
+                out.flush()
+            }
+            _ => event.rows().try_for_each(|row| self.case(out, &row)),
+        }
+    }
+}
+
+impl Document {
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
         self.flush(out)?;
         let launches = launches(run).map_or(String::new(), |launches| format!(" · {launches}"));
@@ -103,13 +116,6 @@ impl Renderer for Document {
         Ok(())
     }
 
-    fn end(&mut self, out: &mut dyn Write, _: RunOutcome, _: &Tally) -> Result<()> {
-        self.flush(out)?;
-        out.flush()
-    }
-}
-
-impl Document {
     fn flush(&mut self, out: &mut dyn Write) -> Result<()> {
         let (rows, skips) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.skips));
         if rows.is_empty() && skips.is_empty() {

@@ -1,6 +1,6 @@
 //! Fuzzing entry points of the code that reads result files. The programs in `fuzz/` and the tests below call them.
 
-use std::io::Write;
+use std::{borrow::Cow, io::Write};
 
 use ombx_compare::{
     Comparison, Settings, SideResults,
@@ -10,8 +10,9 @@ use ombx_draw::terminal::Characters;
 use ombx_estimate::launches::Cases;
 use ombx_links::verdict::{Hosts, MOST_ROWS, TimesBySize};
 use ombx_record::{
-    file::{self, Record, RunOutcome, RunWithRows},
-    result::Tally,
+    event::Event,
+    file::{self, RunWithRows},
+    result::{RunOutcome, Tally},
 };
 
 use crate::{Broadcasts, Csv, Links, LinksCsv, OpenMetrics, Overhead, Paint, Renderer, Table};
@@ -22,13 +23,8 @@ pub fn results(bytes: &[u8]) {
     let Ok(file) = file::read(bytes) else { return };
     let mut again = Vec::new();
     for run in &file.runs {
-        let rows = run.rows.iter().map(|row| Record::Launch(Box::new(row.clone())));
-        let rounds = run.rounds.iter().map(|round| Record::Round(Box::new(round.clone())));
-        let grown = (!run.grown.is_empty()).then(|| Record::Grown(run.grown.clone()));
-        let end = run.end.map(|(outcome, tally)| Record::End(outcome, tally));
-        let first = [Record::Run(Box::new(run.run.clone()))].into_iter();
-        for record in first.chain(rows).chain(rounds).chain(grown).chain(end) {
-            file::write(&mut again, &record).unwrap();
+        for event in run.events() {
+            file::write(&mut again, &event).unwrap();
         }
     }
     assert_eq!(file::read(again.as_slice()).unwrap().runs, file.runs);
@@ -49,7 +45,7 @@ pub fn results(bytes: &[u8]) {
     file.runs.iter().for_each(|run| cases.launch(run));
     let mut lines = again;
     for row in cases.groups().iter().flat_map(|group| group.estimates()) {
-        file::write_case(&mut lines, &row).unwrap();
+        file::write(&mut lines, &Event::Case(Cow::Owned(row))).unwrap();
     }
     assert_eq!(file::read(lines.as_slice()).unwrap().runs.len(), file.runs.len());
     std::str::from_utf8(&rendered(&mut OpenMetrics::default(), &file.runs)).unwrap();
@@ -100,11 +96,9 @@ fn results_of_day(results: &[DatedResult], day: usize) -> Vec<DatedResult> {
 fn rendered(renderer: &mut dyn Renderer, runs: &[RunWithRows]) -> Vec<u8> {
     let mut out = Vec::new();
     for run in runs {
-        renderer.run(&mut out, &run.run).unwrap();
-        run.rounds.iter().for_each(|round| renderer.round(&mut out, round).unwrap());
-        run.rows.iter().for_each(|row| renderer.case(&mut out, row).unwrap());
-        let (outcome, tally) = run.end.unwrap_or((RunOutcome::Broken, Tally::default()));
-        renderer.end(&mut out, outcome, &tally).unwrap();
+        let end = Event::End { outcome: RunOutcome::Broken, tally: Tally::default() };
+        let end = run.end.is_none().then_some(end);
+        run.events().chain(end).for_each(|event| renderer.event(&mut out, &event).unwrap());
     }
     renderer.finish(&mut out).unwrap();
     out
@@ -118,7 +112,7 @@ fn harmless(text: &[u8]) {
 
 /// Reads arbitrary bytes as a row that a rank sends to rank 0 during a sweep over links.
 pub fn row(bytes: &[u8]) {
-    if let Ok(Some(Record::Launch(row))) = file::parse(&String::from_utf8_lossy(bytes), 1) {
+    if let Ok(Some(Event::Row(row))) = file::parse(&String::from_utf8_lossy(bytes), 1) {
         TimesBySize::default().add(&row, &Hosts::default(), MOST_ROWS);
     }
 }

@@ -45,10 +45,9 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use ombx_estimate::{number::Units, percentiles::Percentiles};
 use ombx_record::{
-    file::{Record, Round, RunOutcome},
-    result::{ClockFacts, Growth, Measurement, Metric, Run, Tally},
+    event::Event,
+    result::{ClockFacts, Measurement, Metric},
     stats::Summary,
-    verdict::Verdict,
 };
 
 pub use self::{
@@ -67,36 +66,16 @@ pub use self::{
 
 /// Writes runs in one format, row by row or in groups of rows.
 pub trait Renderer {
-    /// Starts a run.
-    fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()>;
-    /// Takes a row of the run. The renderer may write it later.
-    fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()>;
-    /// Takes the links of a round of a sweep.
-    fn round(&mut self, out: &mut dyn Write, round: &Round) -> Result<()> {
-        round.rows().try_for_each(|row| self.case(out, &row))
-    }
-    /// Takes the verdict on the links of a sweep, before its last run ends.
-    fn verdict(&mut self, _verdict: &Verdict) {}
-    /// Ends the run. Rows that were held back are written.
-    fn end(&mut self, out: &mut dyn Write, _outcome: RunOutcome, _tally: &Tally) -> Result<()> {
-        out.flush()
-    }
-    /// Takes the counters that grew after the last row of a run.
-    fn grown(&mut self, _grown: &[Growth]) -> Result<()> {
-        Ok(())
-    }
-    /// Takes a record of a launch. [`Renderer::verdict`] takes the verdict, which is known before its record.
-    fn record(&mut self, out: &mut dyn Write, record: &Record) -> Result<()> {
-        match record {
-            Record::Run(run) => self.run(out, run),
-            Record::Launch(row) | Record::Case(row) => self.case(out, row),
-            Record::Round(round) => self.round(out, round),
-            Record::End(outcome, tally) => self.end(out, *outcome, tally),
-            Record::Grown(grown) => self.grown(grown),
-            Record::Verdict(_) | Record::Launched(_) => Ok(()),
-        }
-    }
+    /// Takes an event of a run, and may write it later. Events that no file keeps may be left out. The verdict on links is known, and arrives,
+    /// before the end of the last run.
+    ///
+    /// # Errors
+    /// The format cannot be written.
+    fn event(&mut self, out: &mut dyn Write, event: &Event<'_>) -> Result<()>;
     /// Ends the output. Formats that combine several runs write here.
+    ///
+    /// # Errors
+    /// The format cannot be written.
     fn finish(&mut self, _out: &mut dyn Write) -> Result<()> {
         Ok(())
     }

@@ -13,8 +13,8 @@ use ombx_estimate::{
 };
 use ombx_links::verdict::{self, Link, LinkSweep, LinkTimes, SlowLink, Step};
 use ombx_record::{
-    file::{Round, RunOutcome},
-    result::{Level, MarkCode, Measurement, Outcome, Run, Tally},
+    event::Event,
+    result::{Level, MarkCode, Measurement, Outcome, Run, RunOutcome, Tally},
     stats,
     unit::{Bytes, counted},
     verdict::{Component, Conclusion, Evidence, SlowPart, Verdict},
@@ -188,29 +188,24 @@ pub fn status(verdict: &Verdict, tally: Tally) -> Status {
 }
 
 impl Renderer for LinksSummary {
-    fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
-        self.sweep.begin(run);
-        Ok(())
-    }
-
-    fn case(&mut self, _: &mut dyn Write, row: &Measurement) -> Result<()> {
-        self.tally.add(row);
-        self.sweep.add(row);
-        Ok(())
-    }
-
-    fn round(&mut self, _: &mut dyn Write, round: &Round) -> Result<()> {
-        self.tally.cases += round.len() as u64;
-        self.sweep.add_round(round);
-        Ok(())
-    }
-
-    fn verdict(&mut self, verdict: &Verdict) {
-        self.verdict = Some(verdict.clone());
-    }
-
-    fn end(&mut self, _: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
-        self.outcome = self.outcome.filter(|before| *before != RunOutcome::Complete).or(Some(outcome));
+    fn event(&mut self, _: &mut dyn Write, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Run(run) => self.sweep.begin(run),
+            Event::Row(row) | Event::Case(row) => {
+                self.tally.add(row);
+                self.sweep.add(row);
+            }
+            Event::Round(round) => {
+                self.tally.cases += round.len() as u64;
+                self.sweep.add_round(round);
+            }
+            Event::Verdict(verdict) => self.verdict = Some(verdict.clone().into_owned()),
+            Event::End { outcome, .. } => {
+                let before = self.outcome.filter(|before| *before != RunOutcome::Complete);
+                self.outcome = before.or(Some(*outcome));
+            }
+            _ => {}
+        }
         Ok(())
     }
 
@@ -263,6 +258,32 @@ pub struct Links {
 }
 
 impl Renderer for Links {
+    fn event(&mut self, out: &mut dyn Write, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Run(run) => self.run(out, run)?,
+            Event::Row(row) | Event::Case(row) => self.case(row),
+            Event::Round(round) => self.links.add_round(round),
+            Event::Verdict(verdict) => self.verdict = Some(verdict.clone().into_owned()),
+            Event::End { outcome, tally } => {
+                let (before, rows) = self.open.unwrap_or((RunOutcome::Complete, 0));
+                let worse = if before == RunOutcome::Complete { *outcome } else { before };
+                self.open = Some((worse, rows + tally.cases));
+                if self.links.is_last() {
+                    self.print(out)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Prints a sweep of which a launch is missing.
+    fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
+        self.print(out)
+    }
+}
+
+impl Links {
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
         if !self.links.continues_with(run) {
             self.print(out)?;
@@ -277,7 +298,7 @@ impl Renderer for Links {
         Ok(())
     }
 
-    fn case(&mut self, _: &mut dyn Write, row: &Measurement) -> Result<()> {
+    fn case(&mut self, row: &Measurement) {
         match &row.outcome {
             Outcome::Ok => {}
             Outcome::Skipped(why) => {
@@ -288,32 +309,8 @@ impl Renderer for Links {
             }
         }
         self.links.add(row);
-        Ok(())
     }
 
-    fn round(&mut self, _: &mut dyn Write, round: &Round) -> Result<()> {
-        self.links.add_round(round);
-        Ok(())
-    }
-
-    fn verdict(&mut self, verdict: &Verdict) {
-        self.verdict = Some(verdict.clone());
-    }
-
-    fn end(&mut self, out: &mut dyn Write, outcome: RunOutcome, tally: &Tally) -> Result<()> {
-        let (before, rows) = self.open.unwrap_or((RunOutcome::Complete, 0));
-        let worse = if before == RunOutcome::Complete { outcome } else { before };
-        self.open = Some((worse, rows + tally.cases));
-        if self.links.is_last() { self.print(out) } else { Ok(()) }
-    }
-
-    /// Prints a sweep of which a launch is missing.
-    fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
-        self.print(out)
-    }
-}
-
-impl Links {
     /// Prints the advice of marks too, not only their number.
     #[must_use]
     pub fn with_advice(self) -> Links {

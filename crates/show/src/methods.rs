@@ -335,11 +335,11 @@ fn braced(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{borrow::Cow, fs};
 
     use ombx_links::verdict::SweepCollector;
     use ombx_record::{
-        file::{Record, Round},
+        event::{Event, Round},
         result::{Check, Growth, Metric},
     };
     use ombx_testkit::golden;
@@ -427,7 +427,7 @@ mod tests {
             let row =
                 Measurement { bytes: Some(bytes), check: Check::Passed, grown: vec![grown.clone()], ..row };
             let (from, to, median_ns) = (vec![0, 1], vec![1, 0], vec![900.0; 2]);
-            Record::Round(Box::new(Round {
+            Event::Round(Cow::Owned(Round {
                 row,
                 number: Some(number),
                 from,
@@ -437,10 +437,10 @@ mod tests {
             }))
         };
         let mut collector = SweepCollector::default();
-        collector.record(Record::Run(Box::new(golden().run)));
+        collector.event(Event::Run(Cow::Owned(golden().run)));
         for number in 0..3 {
-            collector.record(round(number, 8));
-            collector.record(round(number, 65536));
+            collector.event(round(number, 8));
+            collector.event(round(number, 65536));
         }
         let run = collector.end().remove(0);
         let (text, sections) = (paragraph(&run), provenance::sections(&run));

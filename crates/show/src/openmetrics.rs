@@ -7,7 +7,7 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    io::{self, Result, Write},
+    io::{Result, Write},
 };
 
 use jiff::Timestamp;
@@ -15,9 +15,10 @@ use ombx_estimate::{launches::Cases, text::named_values};
 use ombx_host::{device_counters::is_error, node_set};
 use ombx_links::verdict::LinkSweep;
 use ombx_record::{
-    file::{RunOutcome, RunWithRows},
+    event::Event,
+    file::RunWithRows,
     link::{self, RETEST, ends_of},
-    result::{Growth, Level, Measurement, Metric, Outcome, Run, Tally},
+    result::{Growth, Level, Measurement, Metric, Outcome, Run, RunOutcome},
     runs::{hosts, library},
     verdict::{Conclusion, Nameable, Verdict},
 };
@@ -89,6 +90,16 @@ pub struct OpenMetrics {
 }
 
 impl OpenMetrics {
+    fn add_event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Run(run) => self.run(run),
+            Event::Verdict(verdict) => self.verdict = Some(verdict.clone().into_owned()),
+            Event::End { outcome, .. } => self.end(*outcome),
+            Event::Grown { grown } => self.grown_after_rows(grown),
+            _ => event.rows().for_each(|row| self.case(&row)),
+        }
+    }
+
     /// Returns the labels of a row of the current run.
     fn case_labels(&self, row: &Measurement) -> String {
         let [from, to] = self.pair.clone().unwrap_or_default();
@@ -111,7 +122,33 @@ impl OpenMetrics {
 }
 
 impl Renderer for OpenMetrics {
-    fn run(&mut self, _: &mut dyn Write, run: &Run) -> Result<()> {
+    fn event(&mut self, _: &mut dyn Write, event: &Event<'_>) -> Result<()> {
+        self.add_event(event);
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
+        for one in Growth::summed(std::mem::take(&mut self.grown).into_values().flatten()) {
+            let family = if is_error(&one) { "ombx_device_errors" } else { "ombx_device_load" };
+            let named = labels(&[("host", &one.host), ("device", &one.device), ("counter", &one.counter)]);
+            self.add(family, &named, Some(one.by as f64));
+        }
+        for family in FAMILIES.lines() {
+            let mut fields = family.split('|');
+            let [name, unit, help, interval] = std::array::from_fn(|_| fields.next().unwrap_or_default());
+            self.family(out, &with_unit(name, unit), unit, help)?;
+            for (end, word) in [("low", "Low"), ("high", "High")] {
+                let help = format!("{word} end of the interval of {interval}.");
+                self.family(out, &with_unit(&format!("{name}_{end}"), unit), unit, &help)?;
+            }
+        }
+        writeln!(out, "# EOF")?;
+        out.flush()
+    }
+}
+
+impl OpenMetrics {
+    fn run(&mut self, run: &Run) {
         self.fabric.clone_from(&run.fabric);
         // Every link has gauges.
         self.sweep = std::mem::take(&mut self.sweep).keeping_all();
@@ -128,20 +165,19 @@ impl Renderer for OpenMetrics {
         let build =
             [("version", run.version.as_str()), ("profile", &run.profile), ("library", &library(run))];
         self.add("ombx_run_info", &labels(&[&build[..], &setup].concat()), Some(1.0));
-        Ok(())
     }
 
-    fn case(&mut self, _: &mut dyn Write, row: &Measurement) -> Result<()> {
+    fn case(&mut self, row: &Measurement) {
         if row.bench == link::BENCH {
             self.link(row);
-            return Ok(());
+            return;
         }
         let case = self.case_labels(row);
         self.grown.insert(case.clone(), row.grown.clone());
         self.add("ombx_failed", &case, Some(f64::from(matches!(row.outcome, Outcome::Failed(_)))));
         self.add("ombx_skipped", &case, Some(f64::from(matches!(row.outcome, Outcome::Skipped(_)))));
         if row.summary.is_none() || row.outcome != Outcome::Ok {
-            return Ok(());
+            return;
         }
         for (column, family, field) in ROW_FIELDS.iter().filter(|(_, family, _)| !family.is_empty()) {
             let Field::Number(value) = field else { continue };
@@ -163,14 +199,9 @@ impl Renderer for OpenMetrics {
         for (name, figure) in &row.figures {
             self.add("ombx_figure", &and(&case, &[("name", name)]), figure.value());
         }
-        Ok(())
     }
 
-    fn verdict(&mut self, verdict: &Verdict) {
-        self.verdict = Some(verdict.clone());
-    }
-
-    fn end(&mut self, _: &mut dyn Write, outcome: RunOutcome, _: &Tally) -> Result<()> {
+    fn end(&mut self, outcome: RunOutcome) {
         self.add(
             COMPLETE,
             &labels(&[("fabric", &self.fabric)]),
@@ -179,35 +210,14 @@ impl Renderer for OpenMetrics {
         if self.in_sweep && (self.sweep.is_last() || outcome != RunOutcome::Complete) {
             self.end_of_sweep(outcome);
         }
-        Ok(())
     }
 
-    fn grown(&mut self, grown: &[Growth]) -> Result<()> {
+    fn grown_after_rows(&mut self, grown: &[Growth]) {
         if self.in_sweep {
             self.sweep.add_grown(grown);
         } else {
             self.grown.entry(String::new()).or_default().extend_from_slice(grown);
         }
-        Ok(())
-    }
-
-    fn finish(&mut self, out: &mut dyn Write) -> Result<()> {
-        for one in Growth::summed(std::mem::take(&mut self.grown).into_values().flatten()) {
-            let family = if is_error(&one) { "ombx_device_errors" } else { "ombx_device_load" };
-            let named = labels(&[("host", &one.host), ("device", &one.device), ("counter", &one.counter)]);
-            self.add(family, &named, Some(one.by as f64));
-        }
-        for family in FAMILIES.lines() {
-            let mut fields = family.split('|');
-            let [name, unit, help, interval] = std::array::from_fn(|_| fields.next().unwrap_or_default());
-            self.family(out, &with_unit(name, unit), unit, help)?;
-            for (end, word) in [("low", "Low"), ("high", "High")] {
-                let help = format!("{word} end of the interval of {interval}.");
-                self.family(out, &with_unit(&format!("{name}_{end}"), unit), unit, &help)?;
-            }
-        }
-        writeln!(out, "# EOF")?;
-        out.flush()
     }
 }
 
@@ -364,15 +374,10 @@ impl OpenMetrics {
         }
         let of_cases: Vec<RunWithRows> = cases.groups().iter().map(RunWithRows::from).collect();
         for launch in of_cases.iter().chain(links) {
-            let RunWithRows { run, grown, end, verdict, .. } = launch;
-            let out = &mut io::sink();
-            let (outcome, tally) = end.unwrap_or((RunOutcome::Broken, Tally::default()));
-            verdict.iter().for_each(|verdict| self.verdict(verdict));
-            // A sink cannot fail.
-            let _ = self.run(out, run);
-            launch.each_row().for_each(|row| drop(self.case(out, &row)));
-            let _ = self.grown(grown);
-            let _ = self.end(out, outcome, &tally);
+            launch.events().for_each(|event| self.add_event(&event));
+            if launch.end.is_none() {
+                self.end(RunOutcome::Broken);
+            }
         }
         // A result that broke is not hidden by the next one.
         let complete = self.lines.entry(COMPLETE).or_default();
@@ -391,7 +396,8 @@ impl OpenMetrics {
     /// Adds a row of a check with its limit. Rows of two limits are added twice.
     pub fn check_row(&mut self, run: &Run, row: &Measurement, limit: CheckedLimit) {
         // A sink cannot fail.
-        let _ = self.run(&mut io::sink(), run).and_then(|()| self.case(&mut io::sink(), row));
+        self.run(run);
+        self.case(row);
         let hosts = node_set::fold(hosts(run));
         let all = and(&self.case_labels(row), &[("hosts", &hosts), ("limit", limit.kind)]);
         self.add("ombx_check_missed", &all, Some(f64::from(limit.is_missed)));

@@ -7,9 +7,9 @@ use ombx_host::node_set;
 use ombx_links::{causes, verdict::SweptRun};
 use ombx_record::{
     fact::{Fact, Facts, HostFacts, TITLES, title_of},
-    file::{RunOutcome, RunWithRows},
+    file::RunWithRows,
     order::sort_by_number,
-    result::{Growth, Measurement, Placement, Run},
+    result::{Growth, Measurement, Placement, Run, RunOutcome},
     runs::hosts,
     unit::counted,
 };

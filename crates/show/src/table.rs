@@ -19,10 +19,10 @@ use ombx_estimate::{
     text::{plain, title},
 };
 use ombx_record::{
-    file::RunOutcome,
+    event::Event,
     result::{
         ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Metric, Outcome, OverLaunches,
-        Run, SHARES, Tally,
+        Run, RunOutcome, SHARES, Tally,
     },
     unit::{Bytes, counted},
 };
@@ -89,6 +89,16 @@ struct Note {
 }
 
 impl Renderer for Table {
+    fn event(&mut self, out: &mut dyn Write, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Run(run) => self.run(out, run),
+            Event::End { outcome, tally } => self.end(out, *outcome, tally),
+            _ => event.rows().try_for_each(|row| self.case(out, &row)),
+        }
+    }
+}
+
+impl Table {
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
         self.flush(out)?;
         if self.runs > 0 {

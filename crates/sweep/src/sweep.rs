@@ -5,7 +5,10 @@
 //! turns to rank 0, which passes each to the sink as it comes. To find the slowest links rank 0 keeps the times of a sample of
 //! links, and of the slowest of each rank; no rank holds the matrix.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use ombx_core::{
     benchmark::{Choice, Layout},
@@ -20,9 +23,10 @@ use ombx_core::{
 use ombx_links::verdict::{self, Criteria, Hosts, LOOKS, MOST_ROWS, Retest, TIMES_AGAIN, TimesBySize};
 use ombx_record::{
     error::{Error, Kind, Result},
-    file::{self, Record},
+    event::Event,
+    file,
     link::{self, ROUND},
-    result::{Check, Growth, Mark, Measurement, Outcome, Run, Tally},
+    result::{Check, Mark, Measurement, Outcome, Tally},
     unit::{Bytes, Rank},
 };
 use serde::{Deserialize, Serialize};
@@ -201,15 +205,15 @@ impl Sweep<'_> {
             Some((partner, pair)) => self.measure(partner, pair, bytes, labels)?,
             None => None,
         };
-        self.opening.sink.alive();
+        self.opening.sink.event(&Event::Alive)?;
         self.team.sleeping_barrier()?;
         let mut mine = Vec::new();
         if let Some(row) = row {
-            file::write_launch(&mut mine, &row)
+            file::write(&mut mine, &Event::row(&row))
                 .map_err(|e| Error::fabric(format!("cannot send a row to rank 0: {e}")))?;
         }
         self.team.gather_each(&mine, &mut |line| {
-            let Ok(Some(Record::Launch(row))) = file::parse(&String::from_utf8_lossy(&line), 1) else {
+            let Ok(Some(Event::Row(row))) = file::parse(&String::from_utf8_lossy(&line), 1) else {
                 return Err(Error::fabric(
                     "cannot read the row of a rank: check that all ranks run the same ombx",
                 ));
@@ -217,7 +221,7 @@ impl Sweep<'_> {
             let is_again = row.axes.contains_key(link::RETEST);
             let times = if is_again { &mut self.alone } else { &mut self.times };
             times.add(&row, &self.hosts, MOST_ROWS);
-            self.opening.sink.case(&row)
+            self.opening.sink.event(&Event::row(&row))
         })
     }
 
@@ -235,6 +239,7 @@ impl Sweep<'_> {
         let standing: &[Mark] = &self.opening.standing;
         let mut session =
             Session::new(pair, assignment, (&plan, self.clock, standing), self.task.choice, &mut rows);
+        session.watched = self.opening.watched.as_ref();
         (self.task.choice.bench.run)(&mut session)
             .map_err(|e| e.within(format!("link of ranks {} and {partner}", self.team.rank())))?;
         let ends = [self.team.rank(), partner];
@@ -266,28 +271,15 @@ struct PairSink<'a> {
 }
 
 impl Sink for PairSink<'_> {
-    fn run(&mut self, _: &Run) -> Result<()> {
-        Ok(())
-    }
-
-    fn starting(&mut self, row: &Measurement) {
-        self.outer.starting(&Measurement { bench: link::BENCH.into(), ..row.clone() });
-    }
-
-    fn alive(&self) {
-        self.outer.alive();
-    }
-
-    fn grown(&self) -> Vec<Growth> {
-        self.outer.grown()
-    }
-
-    fn case(&mut self, row: &Measurement) -> Result<()> {
-        self.kept.case(row)
-    }
-
-    fn end(&mut self, _: &Tally) -> Result<()> {
-        Ok(())
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Starting(row) => {
+                let row = Measurement { bench: link::BENCH.into(), ..row.clone().into_owned() };
+                self.outer.event(&Event::Starting(Cow::Owned(row)))
+            }
+            Event::Alive => self.outer.event(event),
+            event => self.kept.event(event),
+        }
     }
 }
 

@@ -9,13 +9,14 @@ use ombx_core::{
     },
     clock::{Clock, Skew},
     error::Result,
+    event::Event,
     measure::{
         plan::Plan,
         runner::{self, Part},
         session::Sink,
         timed_loop,
     },
-    result::{Check, Measurement, Run, Tally},
+    result::Check,
     trust,
     unit::Bytes,
 };
@@ -190,11 +191,8 @@ struct CoverageSink {
 }
 
 impl Sink for CoverageSink {
-    fn run(&mut self, _: &Run) -> Result<()> {
-        Ok(())
-    }
-
-    fn case(&mut self, row: &Measurement) -> Result<()> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        let Event::Row(row) = event else { return Ok(()) };
         let (Some(summary), Some(samples)) = (&row.summary, row.samples.first()) else { return Ok(()) };
         let Some(Figure::Value(last)) = row.figures.get("iterations") else { return Ok(()) };
         let tail = row.tail.first().map_or(0, |tail| tail.elapsed_ns.len() as u64);
@@ -213,10 +211,6 @@ impl Sink for CoverageSink {
         sum.silent += 1 - marked;
         sum.silent_covered += (1 - marked) * covered;
         sum.samples += summary.n as u64;
-        Ok(())
-    }
-
-    fn end(&mut self, _: &Tally) -> Result<()> {
         Ok(())
     }
 }

@@ -1,10 +1,11 @@
 //! Tests of `ombx compare`: input files, the gate, JSON and JUnit output. They start no ranks.
 
-use std::path::PathBuf;
+use std::{borrow::Cow, path::PathBuf};
 
 use ombx_record::{
-    file::{self, Record, RunOutcome},
-    result::{Measurement, Run, Tally},
+    event::Event,
+    file,
+    result::{Measurement, Run, RunOutcome, Tally},
     stats::Summary,
 };
 use ombx_tests::{Done, Files, Job, mpi, print_note, results, skipped};
@@ -56,7 +57,7 @@ fn launches(content: Content) -> Vec<u8> {
             [("launch", launch + 1), ("launches", launches)].map(|(k, v)| (k.to_owned(), v.to_string())),
         );
         let run = Run { id, started, plan, ..golden.run.clone() };
-        file::write(&mut out, &Record::Run(Box::new(run))).unwrap();
+        file::write(&mut out, &Event::Run(Cow::Owned(run))).unwrap();
         let shared = (scatter * noise()).exp();
         for case in 0..cases {
             let mut row: Measurement = template.clone();
@@ -68,10 +69,10 @@ fn launches(content: Content) -> Vec<u8> {
             // A sample is a batch, so that percentiles of single iterations do not exist.
             let summary = Summary::new(&Measurement::combine(&row.samples, 2));
             row.summary = summary.map(|summary| Summary { p95: None, p99: None, p999: None, ..summary });
-            file::write(&mut out, &Record::Launch(Box::new(row))).unwrap();
+            file::write(&mut out, &Event::Row(Cow::Owned(row))).unwrap();
         }
         let tally = Tally { cases, ..Tally::default() };
-        file::write(&mut out, &Record::End(RunOutcome::Complete, tally)).unwrap();
+        file::write(&mut out, &Event::End { outcome: RunOutcome::Complete, tally }).unwrap();
     }
     out
 }

@@ -1,9 +1,10 @@
 //! Tests of `ombx history`: directories of dated results, made of one real run over sockets.
 
-use std::{fs, path::Path};
+use std::{borrow::Cow, fs, path::Path};
 
 use ombx_record::{
-    file::{self, Record, RunWithRows},
+    event::Event,
+    file::{self, RunWithRows},
     result::{Measurement, Run},
     stats::Summary,
 };
@@ -33,7 +34,7 @@ fn dated(measured: &RunWithRows, day: usize, factor: f64) -> Vec<u8> {
     let id = format!("{}-{day}", measured.run.id);
     let library = if factor > 1.5 { "TCP 2" } else { "TCP 1" }.to_owned();
     let run = Run { id, started, library, ..measured.run.clone() };
-    file::write(&mut out, &Record::Run(Box::new(run))).unwrap();
+    file::write(&mut out, &Event::Run(Cow::Owned(run))).unwrap();
     let noise = noise(day as u64);
     for row in &measured.rows {
         let mut row: Measurement = row.clone();
@@ -43,10 +44,10 @@ fn dated(measured: &RunWithRows, day: usize, factor: f64) -> Vec<u8> {
             samples.elapsed_ns.iter_mut().for_each(scaled);
         }
         row.summary = Summary::of_batches(&Measurement::combine(&row.samples, row.work.unwrap().legs));
-        file::write(&mut out, &Record::Launch(Box::new(row))).unwrap();
+        file::write(&mut out, &Event::Row(Cow::Owned(row))).unwrap();
     }
     let (outcome, tally) = measured.end.unwrap();
-    file::write(&mut out, &Record::End(outcome, tally)).unwrap();
+    file::write(&mut out, &Event::End { outcome, tally }).unwrap();
     out
 }
 

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ombx_record::file::{self, Record};
+use ombx_record::{event::Event, file};
 use ombx_tests::{Done, mpi, print_note, prometheus::Prometheus, skipped};
 use serde_json::Value;
 
@@ -56,8 +56,9 @@ fn move_to(directory: &Path, day: u32) {
     let mut moved = Vec::new();
     for line in fs::read_to_string(new).unwrap().lines() {
         let mut record = file::parse(line, 1).unwrap().expect("a known record");
-        if let Record::Run(run) = &mut record {
-            run.started = format!("2026-03-{day:02}T03{}", &run.started[13..]);
+        if let Event::Run(run) = &mut record {
+            let started = format!("2026-03-{day:02}T03{}", &run.started[13..]);
+            run.to_mut().started = started;
         }
         file::write(&mut moved, &record).unwrap();
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt};
 
-use ombx_record::{file::RunOutcome, result::Outcome};
+use ombx_record::result::{Outcome, RunOutcome};
 use ombx_tests::{Done, Files, Job, interpose, kept::Kept, mpi, results};
 use rustix::process::Signal;
 

@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
-use ombx_record::file::RunOutcome;
+use ombx_record::result::RunOutcome;
 use ombx_tests::{Done, Job, Running, kept::Kept, mpi, results};
 use rustix::process::Signal;
 

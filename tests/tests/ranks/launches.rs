@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use ombx_record::file;
+use ombx_record::{file, result::RunOutcome};
 use ombx_tests::{Files, Job, interpose, mpi, results};
 use rustix::process::Signal;
 
@@ -26,7 +26,7 @@ fn each_launch_is_a_run_in_the_file_with_its_own_case_order() {
         let plan = &run.run.plan;
         assert_eq!((plan["launch"].clone(), plan["launches"].as_str()), (number.to_string(), "2"));
         assert_eq!(plan["order"], (3 + number).to_string());
-        assert_eq!((run.rows.len(), run.end.unwrap().0), (4, file::RunOutcome::Complete));
+        assert_eq!((run.rows.len(), run.end.unwrap().0), (4, RunOutcome::Complete));
         assert_eq!(run.run.argv[1], "run", "{:?}", run.run.argv);
         orders.insert(run.rows.iter().map(|row| row.key.clone()).collect::<Vec<_>>());
     }
@@ -86,7 +86,7 @@ fn an_interrupt_leaves_a_result_of_the_launches_that_are_done() {
     job.signal(Signal::INT);
     let done = job.wait().expect(130);
     let file = file::open(&out).unwrap();
-    let complete = |run: &&file::RunWithRows| run.end.is_some_and(|end| end.0 == file::RunOutcome::Complete);
+    let complete = |run: &&file::RunWithRows| run.end.is_some_and(|end| end.0 == RunOutcome::Complete);
     assert!(file.runs.iter().filter(complete).count() >= 2 && !file.cut_off, "{done}");
     let records = results::lines_of(&out);
     let cases = results::rows(&records);

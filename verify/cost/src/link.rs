@@ -1,7 +1,7 @@
 //! Runs and rounds of links that nobody measures: their times come from models.
 
 use ombx_record::{
-    file::Round,
+    event::Round,
     link::{BENCH, key_of_link},
     result::{Check, ClockFacts, Measurement, Metric, Place, Run, Work},
 };
@@ -26,6 +26,7 @@ pub fn run(id: &str, started: String, hosts: impl Iterator<Item = String>) -> Ru
         env: Default::default(),
         software: Default::default(),
         hosts: Vec::new(),
+        launched: None,
     }
 }
 

@@ -1,11 +1,12 @@
 //! Work of ombx on results that is benched by criterion and counted in instructions by valgrind.
 
-use std::hint::black_box;
+use std::{borrow::Cow, hint::black_box};
 
 use ombx_estimate::launches::Cases;
 use ombx_links::verdict::LinkSweep;
 use ombx_record::{
-    file::{self, Record, Round, Rounds, RunWithRows},
+    event::{Event, Round, Rounds},
+    file::{self, RunWithRows},
     result::{Check, Measurement, Metric, Place, Run, Samples, Work as Amount},
     stats::Summary,
     unit::Rank,
@@ -63,17 +64,17 @@ fn row(case: u64, launch: u64) -> Measurement {
 }
 
 /// Returns the bytes of a file with these records.
-fn written(run: &Run, records: &[Record]) -> Vec<u8> {
+fn written(run: &Run, records: &[Event<'static>]) -> Vec<u8> {
     let mut out = Vec::new();
-    let run = Record::Run(Box::new(run.clone()));
+    let run = Event::Run(Cow::Owned(run.clone()));
     for record in std::iter::once(&run).chain(records) {
         file::write(&mut out, record).unwrap_or_else(|e| unreachable!("memory can be written: {e}"));
     }
     out
 }
 
-fn rows() -> Vec<Record> {
-    (0..200).map(|case| Record::Launch(Box::new(row(case, 0)))).collect()
+fn rows() -> Vec<Event<'static>> {
+    (0..200).map(|case| Event::Row(Cow::Owned(row(case, 0)))).collect()
 }
 
 fn writer() -> Repeated {
@@ -92,10 +93,10 @@ fn of_reading(bytes: Vec<u8>) -> Repeated {
     })
 }
 
-fn rounds() -> Vec<Record> {
+fn rounds() -> Vec<Event<'static>> {
     let of_round = |number: u32| {
         let ends = (0..1000).map(|from| [from, (from + 1 + number) % 1000]);
-        Record::Round(Box::new(round(number, ends.collect())))
+        Event::Round(Cow::Owned(round(number, ends.collect())))
     };
     (0..20).map(of_round).collect()
 }
@@ -121,7 +122,7 @@ fn round_writer() -> Repeated {
     let (run, rounds) = (golden().run, rounds());
     Box::new(move || {
         // Rows become rounds, as in the output of a sweep.
-        let Some(Record::Round(first)) = rounds.first() else { return 0 };
+        let Some(Event::Round(first)) = rounds.first() else { return 0 };
         let mut collected = Rounds::default();
         let taken = first.rows().filter(|row| collected.add(row).1).count();
         taken + written(&run, black_box(&rounds)).len()

@@ -143,7 +143,7 @@ fn read(path: &Path, seconds: f64) -> Result<Option<Invocation>> {
     let mut cases = Cases::default();
     for record in Records::new(std::io::BufReader::new(file)) {
         let record = record.map_err(|e| Failure::Missing(format!("{}: {e}", path.display())))?;
-        cases.record(&record);
+        cases.event(&record);
     }
     let rows: Vec<Measurement> = cases.groups().iter().flat_map(|group| group.estimates()).collect();
     Ok(match rows.as_slice() {

@@ -3,6 +3,7 @@
 mod side;
 
 use std::{
+    borrow::Cow,
     ffi::OsString,
     fmt,
     process::Child,
@@ -40,7 +41,8 @@ use ombx_launch::{
 };
 use ombx_record::{
     error::{Error, Exit, Result},
-    file::{self, Record},
+    event::Event,
+    file,
     result::{Check, KnownBatches, Outcome, RowName},
     unit::counted,
 };
@@ -184,7 +186,7 @@ pub(crate) fn ab(
             match commands[side].launch(&words, &place, files[side].as_mut(), &signals)? {
                 Ended::Complete(code, records) => {
                     worst = worst.max(code);
-                    records.iter().for_each(|record| cases[side].record(record));
+                    records.iter().for_each(|record| cases[side].event(record));
                     rests[side].left_out.extend(records.iter().filter_map(ended_early));
                     if batches == KnownBatches::default() {
                         batches = cases[side].batches();
@@ -201,7 +203,7 @@ pub(crate) fn ab(
         let complete = turn.iter().all(|records| !records.is_empty());
         if complete {
             let records = turn.into_iter().zip(&mut results);
-            records.for_each(|(records, side)| records.into_iter().for_each(|record| side.record(&record)));
+            records.for_each(|(records, side)| records.into_iter().for_each(|record| side.event(&record)));
         }
         if let Some(code) = stopped {
             write_cases(&mut files, &cases)?;
@@ -258,7 +260,7 @@ fn write_cases(files: &mut [Option<ResultTarget>; 2], cases: &[Cases; 2]) -> Res
     for (file, cases) in files.iter_mut().zip(cases) {
         let Some(file) = file else { continue };
         for row in cases.groups().iter().flat_map(Group::estimates) {
-            file.write(|out| file::write_case(out, &row))?;
+            file.write(|out| file::write(out, &Event::Case(Cow::Borrowed(&row))))?;
         }
     }
     Ok(())
@@ -275,8 +277,8 @@ fn row_time(effort: Effort, cases: &[Cases; 2], spent: Duration) -> Option<Durat
 }
 
 /// Returns the row of a case that has ended its ranks, which later launches leave out.
-fn ended_early(record: &Record) -> Option<RowName> {
-    let (Record::Launch(row) | Record::Case(row)) = record else { return None };
+fn ended_early(record: &Event<'_>) -> Option<RowName> {
+    let (Event::Row(row) | Event::Case(row)) = record else { return None };
     let is_early = matches!(row.outcome, Outcome::Failed(_)) && !matches!(row.check, Check::Failed(_));
     is_early.then(|| RowName::new(&row.key))
 }

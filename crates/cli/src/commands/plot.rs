@@ -17,7 +17,7 @@ use ombx_launch::{
 use ombx_links::verdict::{SweepCollector, SweptRun};
 use ombx_record::{
     error::{Error, Result},
-    file::Record,
+    event::Event,
 };
 
 use crate::arguments::output::{RowArgs, some_of};
@@ -159,11 +159,11 @@ fn read(args: &PlotArgs) -> Result<(Groups, Vec<SweptRun>)> {
             stores.len() - 1
         });
         let (mut links, mut sorter) = (SweepCollector::default(), Sorter::default());
-        let mut pass = |record: Record, is_sweep: bool| {
+        let mut pass = |event: Event<'static>, is_sweep: bool| {
             if is_sweep {
-                links.record(record);
+                links.event(event);
             } else {
-                stores[at].1.record(&record);
+                stores[at].1.event(&event);
             }
             Ok(())
         };

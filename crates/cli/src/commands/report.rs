@@ -24,7 +24,8 @@ use ombx_launch::{
 use ombx_links::verdict::{SweepCollector, SweptFile};
 use ombx_record::{
     error::{Error, Result},
-    file::{Record, RunWithRows},
+    event::Event,
+    file::RunWithRows,
 };
 use ombx_report::{MAX_BENCHMARKS, Report, Samples, Source, Timeline, page};
 
@@ -70,7 +71,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8> {
     let store = SampleStore::at_most(MAX_SAMPLES).of_first_benchmarks(MAX_BENCHMARKS);
     let open = if dated.is_some() { found_records } else { records };
     let compare =
-        if args.against.is_empty() { |_: &mut SideResults, _: &Record| {} } else { SideResults::record };
+        if args.against.is_empty() { |_: &mut SideResults, _: &Event<'_>| {} } else { SideResults::event };
     let (mut files, base, of_base) = read(inputs, open, compare, store)?;
     let (against, new, of_new) = read(&args.against, records, compare, of_base.beside())?;
     let benchmarks = of_base.benchmarks().chain(of_new.benchmarks()).collect::<BTreeSet<_>>().len();
@@ -174,7 +175,7 @@ const MAX_SAMPLES: usize = 4096;
 fn read(
     paths: &[PathBuf],
     open: fn(&Path) -> Result<FileRecords>,
-    compare: fn(&mut SideResults, &Record),
+    compare: fn(&mut SideResults, &Event<'_>),
     mut samples: SampleStore,
 ) -> Result<(Files, SideResults, SampleStore)> {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
@@ -183,12 +184,12 @@ fn read(
     for (path, name) in paths.iter().zip(names) {
         let (mut sweeps, mut sorter) = (SweepCollector::default(), Sorter::default());
         let before = cases.groups().len();
-        let mut pass = |record: Record, is_sweep: bool| {
+        let mut pass = |event: Event<'static>, is_sweep: bool| {
             if is_sweep {
-                sweeps.record(without_times(record));
+                sweeps.event(without_times(event));
             } else {
-                cases.record(&record);
-                samples.record(&record);
+                cases.event(&event);
+                samples.event(&event);
             }
             Ok(())
         };

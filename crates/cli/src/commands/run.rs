@@ -29,7 +29,7 @@ use ombx_launch::{
 };
 use ombx_record::{
     error::{Error, Result},
-    file::Record,
+    event::Event,
     result::Run,
     unit,
 };
@@ -323,8 +323,8 @@ fn separated(words: &[OsString]) -> Option<(OsString, Vec<OsString>)> {
 fn first_run(path: &Path) -> Result<Run> {
     let named = |why: &dyn std::fmt::Display| Error::storage(format!("--like {}: {why}", path.display()));
     for record in result_file::records(path)? {
-        if let Record::Run(run) = record.map_err(|e| named(&e))? {
-            return Ok(*run);
+        if let Event::Run(run) = record.map_err(|e| named(&e))? {
+            return Ok(run.into_owned());
         }
     }
     Err(named(&"the file has no run"))

@@ -1,6 +1,7 @@
 //! `ombx show`: prints result files.
 
 use std::{
+    borrow::Cow,
     env,
     io::{self, Seek, Write},
     ops::ControlFlow,
@@ -33,8 +34,9 @@ use ombx_links::{
 };
 use ombx_record::{
     error::{Error, Result},
-    file::{self, Record, RunOutcome, RunWithRows},
-    result::{Measurement, Tally},
+    event::Event,
+    file::{self, RunWithRows},
+    result::{Measurement, RunOutcome, Tally},
     unit::Bytes,
 };
 use ombx_show::{
@@ -113,15 +115,15 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     // The reader of standard output has closed it.
     let mut is_unread = false;
     for path in &args.files {
-        let mut pass = |record: Record, is_sweep: bool| {
+        let mut pass = |event: Event<'static>, is_sweep: bool| {
             if is_sweep {
-                return sweeps.record(&record);
+                return sweeps.event(&event);
             }
-            cases.record(&record);
+            cases.event(&event);
             Ok(())
         };
         let cut_off = known.each_until(records(path)?, path, |record| {
-            if let (Record::Run(run), Some(earlier)) = (&record, &mut earlier) {
+            if let (Event::Run(run), Some(earlier)) = (&record, &mut earlier) {
                 earlier.forget(std::slice::from_ref(&run.id));
             }
             if args.format == Format::Jsonl {
@@ -148,7 +150,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
             .groups()
             .iter()
             .flat_map(|group| estimates(group, earlier.as_ref()))
-            .try_for_each(|row| file::write_case(&mut out, &row)),
+            .try_for_each(|row| file::write(&mut out, &Event::Case(Cow::Owned(row)))),
         Some(mut renderer) => {
             show_cases(&cases, earlier.as_ref(), &mut *renderer, args.format, &shown, &mut out)
         }
@@ -230,12 +232,12 @@ impl Sweeps {
         }))
     }
 
-    fn record(&mut self, record: &Record) -> Result<()> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
         match self {
-            Sweeps::Matrix(sweep) => add_to_matrix(sweep, record).map_err(|e| e.within("--matrix")),
+            Sweeps::Matrix(sweep) => add_to_matrix(sweep, event).map_err(|e| e.within("--matrix")),
             Sweeps::Shown { renderer, text, open, any } => {
                 *any = true;
-                show_link(&mut **renderer, text, open, record).map_err(|e| no_temporary_file(&e))
+                show_link(&mut **renderer, text, open, event).map_err(|e| no_temporary_file(&e))
             }
             Sweeps::Unshown => Ok(()),
         }
@@ -268,57 +270,54 @@ fn no_temporary_file(why: &io::Error) -> Error {
 impl Open {
     fn end(self, renderer: &mut dyn Renderer, text: &mut dyn Write) -> io::Result<()> {
         let (outcome, tally) = self.end.unwrap_or((RunOutcome::Broken, self.tally));
-        renderer.end(text, outcome, &tally)
+        renderer.event(text, &Event::End { outcome, tally })
     }
 }
 
-/// Shows a record of a sweep. The end of a run is shown after the verdict that follows it in the file.
+/// Shows an event of a sweep. The end of a run is shown after the verdict that follows it in the file.
 fn show_link(
     renderer: &mut dyn Renderer,
     text: &mut dyn Write,
     open: &mut Option<Open>,
-    record: &Record,
+    event: &Event<'_>,
 ) -> io::Result<()> {
-    match (record, open.as_mut()) {
-        (Record::Run(run), _) => {
+    match (event, open.as_mut()) {
+        (Event::Run(_), _) => {
             if let Some(last) = open.replace(Open::default()) {
                 last.end(renderer, text)?;
             }
-            renderer.run(text, run)
+            renderer.event(text, event)
         }
-        (Record::Launch(row), Some(open)) => {
+        (Event::Row(row), Some(open)) => {
             open.tally.add(row);
-            renderer.case(text, row)
+            renderer.event(text, event)
         }
-        (Record::Round(round), Some(open)) => {
+        (Event::Round(round), Some(open)) => {
             open.tally.cases += round.len() as u64;
-            renderer.round(text, round)
+            renderer.event(text, event)
         }
-        (Record::End(outcome, tally), Some(open)) => {
+        (Event::End { outcome, tally }, Some(open)) => {
             open.end = Some((*outcome, *tally));
             Ok(())
         }
-        (Record::Verdict(verdict), Some(_)) => {
-            renderer.verdict(verdict);
-            Ok(())
-        }
-        (Record::Case(_) | Record::Grown(_) | Record::Launched(_), _) | (_, None) => Ok(()),
+        (Event::Verdict(_), Some(_)) => renderer.event(text, event),
+        _ => Ok(()),
     }
 }
 
 /// Adds a record to the only sweep.
-fn add_to_matrix(sweep: &mut Option<(LinkSweep, Bands<SpooledTempFile>)>, record: &Record) -> Result<()> {
+fn add_to_matrix(sweep: &mut Option<(LinkSweep, Bands<SpooledTempFile>)>, record: &Event<'_>) -> Result<()> {
     let unwritable = |e: io::Error| no_temporary_file(&e);
     match (record, sweep.as_mut()) {
-        (Record::Run(run), None) => {
+        (Event::Run(run), None) => {
             let first = LinkSweep::of_run(run);
             let bands = Bands::new(first.hosts.ranks(), SpooledTempFile::new(0));
             *sweep = Some((first, bands));
         }
-        (Record::Run(run), Some((known, _))) if known.continues_with(run) => known.begin(run),
-        (Record::Run(_), Some(_)) => return Err(several_sweeps()),
-        (Record::Round(round), Some((_, bands))) => bands.add_round(round).map_err(unwritable)?,
-        (Record::Launch(row), Some((_, bands))) => bands.add(row).map_err(unwritable)?,
+        (Event::Run(run), Some((known, _))) if known.continues_with(run) => known.begin(run),
+        (Event::Run(_), Some(_)) => return Err(several_sweeps()),
+        (Event::Round(round), Some((_, bands))) => bands.add_round(round).map_err(unwritable)?,
+        (Event::Row(row), Some((_, bands))) => bands.add(row).map_err(unwritable)?,
         _ => {}
     }
     Ok(())
@@ -338,14 +337,15 @@ fn show_cases(
     for group in cases.groups() {
         let rows = estimates(group, earlier);
         let mut of_group = Broadcasts::in_unit(unit);
-        renderer.run(out, &group.described())?;
+        renderer.event(out, &Event::Run(Cow::Owned(group.described())))?;
         for row in &rows {
             overhead.add(row);
             of_group.add(row);
-            renderer.case(out, row)?;
+            renderer.event(out, &Event::row(row))?;
         }
         broadcasts.push(of_group);
-        renderer.end(out, group.outcome(), &ombx_estimate::launches::tally(&rows))?;
+        let (outcome, tally) = (group.outcome(), ombx_estimate::launches::tally(&rows));
+        renderer.event(out, &Event::End { outcome, tally })?;
     }
     if !cases.groups().is_empty() {
         renderer.finish(out)?;
@@ -369,13 +369,12 @@ fn write_matrix(bands: Option<Bands<SpooledTempFile>>, path: &Path) -> Result<u8
     print(format!("{}: {shape}; {what}\n", path.display()))
 }
 
-/// Writes a record of a launch as it is in its file.
-fn write_launches(out: &mut dyn Write, record: &Record) -> io::Result<()> {
-    match record {
-        Record::Launch(row) => file::write_launch(out, row),
+/// Writes an event of a launch as it is in its file.
+fn write_launches(out: &mut dyn Write, event: &Event<'_>) -> io::Result<()> {
+    match event {
         // Rows over all launches are written last.
-        Record::Case(_) => Ok(()),
-        record => file::write(out, record),
+        Event::Case(_) => Ok(()),
+        event => file::write(out, event),
     }
 }
 
@@ -395,9 +394,9 @@ fn estimates(group: &Group, earlier: Option<&EarlierRuns>) -> Vec<Measurement> {
 fn show_samples(files: &[PathBuf], rows: &RowArgs) -> Result<u8> {
     let (mut store, mut known) = (SampleStore::default(), KnownRuns::default());
     for path in files {
-        let (mut sorter, mut add) = (Sorter::default(), |record: Record, is_sweep: bool| {
+        let (mut sorter, mut add) = (Sorter::default(), |event: Event<'static>, is_sweep: bool| {
             if !is_sweep {
-                store.record(&record);
+                store.event(&event);
             }
             Ok(())
         });
@@ -422,11 +421,11 @@ fn show_provenance(files: &[PathBuf]) -> Result<u8> {
     let (mut cases, mut known, mut links) = (Cases::default(), KnownRuns::default(), Vec::new());
     for path in files {
         let (mut sweeps, mut sorter) = (SweepCollector::default(), Sorter::default());
-        let mut pass = |record: Record, is_sweep: bool| {
+        let mut pass = |event: Event<'static>, is_sweep: bool| {
             if is_sweep {
-                sweeps.record(without_times(record));
+                sweeps.event(without_times(event));
             } else {
-                cases.record(&record);
+                cases.event(&event);
             }
             Ok(())
         };

@@ -14,6 +14,7 @@ use ombx_core::{
     },
     clock::Clock,
     error::Result,
+    event::Event,
     measure::{
         collect::RoundSamples,
         open_kernel::{OpenKernel, Steps},
@@ -210,7 +211,7 @@ pub fn run_acked<B: Broadcast, M: Mesh>(session: &mut Session<'_>) -> Result<()>
         let mut row = slowest.second_half;
         row.key = row.key.replacen(&format!("acker={},", row.axes["acker"]), "acker=slowest,", 1);
         row.axes.insert("acker".into(), "slowest".into());
-        session.sink.case(&row)?;
+        session.sink.event(&Event::row(&row))?;
     }
     Ok(())
 }
@@ -246,7 +247,7 @@ fn acknowledged<B: Broadcast, M: Mesh>(
         if session.team.rank() == Rank(0) {
             let mut complete = row.clone();
             add_ack_figures(&mut complete, B::MIN_BYTES);
-            session.sink.case(&complete)?;
+            session.sink.event(&Event::row(&complete))?;
             rows.push(row);
         }
     }

@@ -13,8 +13,9 @@ use ombx_estimate::{
 use ombx_host::node_set;
 use ombx_links::verdict::Hosts;
 use ombx_record::{
+    event::Event,
     fact::{HostFacts, title_of},
-    file::{Record, Records},
+    file::Records,
     link::{self, MOST_RANKS},
     order::grouped,
     result::{Level, Measurement, Metric, Placement, Run, StateFigure},
@@ -90,7 +91,7 @@ pub(super) fn results_of(records: Records<impl BufRead>) -> Result<Vec<DatedResu
     let mut large = BTreeSet::new();
     for record in records {
         let record = record.map_err(|e| e.to_string())?;
-        if let Record::Run(run) = &record {
+        if let Event::Run(run) = &record {
             let this = (number(run, "launch").unwrap_or(1), start(run)?);
             if last.is_some_and(|last| is_another_result(last, this)) {
                 add(&mut results, &std::mem::take(&mut cases), &large);
@@ -99,10 +100,10 @@ pub(super) fn results_of(records: Records<impl BufRead>) -> Result<Vec<DatedResu
             run_id.clone_from(&run.id);
             is_large = run.places.len() > MOST_RANKS;
         }
-        if is_large && matches!(record, Record::Round(_)) {
+        if is_large && matches!(record, Event::Round(_)) {
             large.insert(run_id.clone());
         } else {
-            cases.record(&record);
+            cases.event(&record);
         }
     }
     add(&mut results, &cases, &large);
@@ -283,10 +284,9 @@ pub(super) fn differences(
 
 #[cfg(test)]
 mod tests {
-    use ombx_record::{
-        fact::Fact,
-        file::{self, Round},
-    };
+    use std::borrow::Cow;
+
+    use ombx_record::{event::Round, fact::Fact, file};
     use ombx_testkit::golden;
 
     use crate::history::dated::*;
@@ -331,7 +331,7 @@ mod tests {
             let (from, to, median_ns) = (vec![0], vec![1], vec![900.0]);
             let round = Round { row, number: Some(0), from, to, median_ns, marks: Vec::new() };
             let mut text = Vec::new();
-            for record in [Record::Run(Box::new(run)), Record::Round(Box::new(round))] {
+            for record in [Event::Run(Cow::Owned(run)), Event::Round(Cow::Owned(round))] {
                 file::write(&mut text, &record).unwrap();
             }
             let result = read(&text[..]).unwrap().remove(0);

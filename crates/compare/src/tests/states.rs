@@ -7,10 +7,10 @@ fn run(number: usize, slower: f64, launches: &[(f64, f64)], noise: &mut Noise) -
     let rows = rows(3);
     let launch = |(at, (before, after)): (usize, &(f64, f64))| {
         let mut run = run_at(20 * number + at);
-        let known = |ns: f64| (ns > 0.0).then(|| ns.to_string());
+        let known = |ns: f64| (ns > 0.0).then_some(ns);
         run.plan.clear();
-        run.plan.extend(known(*before).map(|ns| (state::BEFORE.to_owned(), ns)));
-        run.plan.extend(known(*after).map(|ns| (state::AFTER.to_owned(), ns)));
+        run.plan.extend(known(*before).map(|ns| (state::BEFORE.to_owned(), ns.to_string())));
+        run.launched = Some(Launched { core_to_core_ns: known(*after), ..Launched::default() });
         run.plan.insert("launch".into(), (at + 1).to_string());
         run.plan.insert("order".into(), (100 * number + at + 1).to_string());
         let scatter = |row: &Measurement| {

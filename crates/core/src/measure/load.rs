@@ -4,10 +4,10 @@ use std::{cell::RefCell, collections::BTreeMap};
 
 use ombx_record::{
     error::{Error, Kind, Result},
+    event::Event,
     order::sort_by_number,
     result::{
-        Check, Figure, Growth, LOAD_AGAIN, Mark, MarkCode, Measurement, NO_LOAD, Outcome, Place,
-        interval_names,
+        Check, Figure, LOAD_AGAIN, Mark, MarkCode, Measurement, NO_LOAD, Outcome, Place, interval_names,
     },
     stats::Summary,
     unit::Rank,
@@ -19,7 +19,7 @@ use crate::{
         background::{Background, Repeated},
         collect::first_mismatch,
         plan::{Congestor, Plan, Under, load_names},
-        session::{Ranks, Session, Sink, passed_on, skipped},
+        session::{Ranks, Session, Sink, skipped},
     },
     team::{EnteredBarrier, Team},
 };
@@ -68,7 +68,7 @@ pub(super) fn measure(all: &Ranks<'_>, choice: Choice, plan: &Plan, sink: &mut d
         rows.append(&mut held.rows);
     }
     describe_impact(&mut rows);
-    rows.iter().try_for_each(|row| sink.case(row))
+    rows.iter().try_for_each(|row| sink.event(&Event::row(row)))
 }
 
 /// Passes the row of a benchmark that cannot run to the sink of rank 0.
@@ -80,7 +80,7 @@ fn skip(
     sink: &mut dyn Sink,
 ) -> Result<()> {
     match team.rank() {
-        Rank(0) => sink.case(&skipped(bench, under, team.size(), why.to_string())),
+        Rank(0) => sink.event(&Event::row(&skipped(bench, under, team.size(), why.to_string()))),
         _ => Ok(()),
     }
 }
@@ -247,24 +247,16 @@ struct Held<'a> {
 }
 
 impl Sink for Held<'_> {
-    passed_on!();
-
-    fn starting(&mut self, row: &Measurement) {
-        // A load that fails has no row of its own.
-        if self.is_measured {
-            self.sink.starting(row);
-        } else {
-            self.sink.alive();
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Row(row) => {
+                self.rows.push(row.clone().into_owned());
+                Ok(())
+            }
+            // A load that fails has no row of its own.
+            Event::Starting(_) if !self.is_measured => self.sink.event(&Event::Alive),
+            event => self.sink.event(event),
         }
-    }
-
-    fn grown(&self) -> Vec<Growth> {
-        self.sink.grown()
-    }
-
-    fn case(&mut self, row: &Measurement) -> Result<()> {
-        self.rows.push(row.clone());
-        Ok(())
     }
 }
 

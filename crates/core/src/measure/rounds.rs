@@ -1,10 +1,11 @@
 //! The steps of an open case on one rank: warm-up, rounds of samples until the stop rule ends them, verification.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use ombx_host::performance::{self, Counted, Meter};
 use ombx_record::{
     error::Result,
+    event::Event,
     result::{Aggregation, Check, ConnectionCounters, Measurement, Samples},
     stats::Summary,
     unit::Rank,
@@ -39,7 +40,7 @@ fn connections(kernel: &mut dyn OpenKernel, role: Role) -> Result<Option<Connect
 
 /// A case whose kernel is open on this rank.
 pub(crate) struct OpenCase<'s, 'a> {
-    pub(crate) session: &'s Session<'a>,
+    pub(crate) session: &'s mut Session<'a>,
     pub(crate) kernel: Box<dyn OpenKernel + 's>,
     pub(crate) role: Role,
     pub(crate) effort: Effort,
@@ -120,7 +121,7 @@ impl OpenCase<'_, '_> {
                 iteration_ns = iteration_ns.min((elapsed + facts.resolution_ns) as f64 / part as f64);
                 usual_ns = wall as f64 / part as f64;
                 wall_ns = wall_ns.min(usual_ns);
-                self.session.sink.alive();
+                self.session.sink.event(&Event::Alive)?;
                 next = team.broadcast_value(if wall < WARM_UP_PART_NS { 2 * next } else { next })?;
             }
         } else {
@@ -137,7 +138,7 @@ impl OpenCase<'_, '_> {
                 iteration_ns = iteration_ns.min((elapsed + facts.resolution_ns) as f64 / next as f64);
                 usual_ns = wall as f64 / next as f64;
                 wall_ns = wall_ns.min(usual_ns);
-                self.session.sink.alive();
+                self.session.sink.event(&Event::Alive)?;
                 next = team.broadcast_value(stop::more_warm_up(goal, iterations, spent, wall_ns))?;
             }
         }
@@ -205,7 +206,7 @@ impl OpenCase<'_, '_> {
                 if let Some(mut interval) = intervals.add(batch, self.legs, facts, of_round, sampling.spent) {
                     interval.connections =
                         connections(&mut *self.kernel, self.role)?.map(|now| intervals.count(now));
-                    self.session.sink.interval(&interval);
+                    self.session.sink.event(&Event::Interval(Cow::Borrowed(&interval)))?;
                 }
             }
             extend(&mut sampling.samples, batch, round);
@@ -224,14 +225,14 @@ impl OpenCase<'_, '_> {
                 let sample_ns = sampling.spent.as_nanos() as f64 / total as f64;
                 more = self.part_of(chosen, &sampling, sample_ns);
             }
-            self.session.sink.alive();
+            self.session.sink.event(&Event::Alive)?;
             more = team.broadcast_value(more)?;
         }
         if let Some(intervals) = &mut self.intervals
             && let Some(mut last) = intervals.last(self.legs, self.session.clock.facts(), sampling.spent)
         {
             last.connections = connections(&mut *self.kernel, self.role)?.map(|now| intervals.count(now));
-            self.session.sink.interval(&last);
+            self.session.sink.event(&Event::Interval(Cow::Borrowed(&last)))?;
         }
         (sampling.untimed, sampling.iterations) = (leading * batch, total * batch);
         // A fixed number of iterations stays what it is. A kernel that fixes its batch has its own order of samples.
@@ -293,7 +294,7 @@ impl OpenCase<'_, '_> {
             extend(&mut sampling.tail, 1, collect(team, self.aggregation, round)?);
             sampling.spent += Duration::from_nanos(wall);
             sampling.iterations += samples;
-            self.session.sink.alive();
+            self.session.sink.event(&Event::Alive)?;
         }
         Ok(())
     }
@@ -324,7 +325,7 @@ impl OpenCase<'_, '_> {
                 team.barrier()?;
                 team.read_buffers()?;
                 mine = mine.and(self.kernel.check(fresh)?);
-                self.session.sink.alive();
+                self.session.sink.event(&Event::Alive)?;
             }
             found = first_mismatch(team, mine)?;
             let spent = Duration::from_nanos(start.elapsed_ns());
@@ -349,7 +350,7 @@ impl OpenCase<'_, '_> {
         while next > 0 {
             let (_, wall_ns) = self.iterate(next)?;
             (iterations, spent_ns) = (iterations + next, spent_ns + wall_ns);
-            self.session.sink.alive();
+            self.session.sink.event(&Event::Alive)?;
             let fitting = (ROUND_NS * next / wall_ns.max(1)).clamp(1, 2 * next);
             next = team.broadcast_value(if background.is_over()? { 0 } else { fitting })?;
         }

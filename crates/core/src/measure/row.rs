@@ -1,13 +1,15 @@
 //! Measures one case on every rank: opens the kernel, warms up, takes samples, verifies, and records the row.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use ombx_host::{
+    device_counters::DeviceCounters,
     environment::Counters,
     performance::{self, Counted},
 };
 use ombx_record::{
     error::{Kind, Result},
+    event::Event,
     result::{
         Aggregation, BusTraffic, Check, Figure, Figures, Growth, Measurement, Metric, Outcome, Phases, Work,
     },
@@ -103,7 +105,7 @@ pub fn each_case<'a>(
         }
         let row = row(session, &case)?;
         if session.team.rank() == Rank(0) {
-            session.sink.case(&row)?;
+            session.sink.event(&Event::row(&row))?;
         }
     }
     Ok(())
@@ -112,28 +114,31 @@ pub fn each_case<'a>(
 /// Announces one case to the team and the sink, and measures it. Errors name the case.
 pub fn one_case(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Case) -> Result<Measurement> {
     let aggregation = session.assignment.aggregation();
-    let row = announce(session, factory.kind, case, aggregation);
+    let row = announce(session, factory.kind, case, aggregation)?;
     measure(session, factory, case).map_err(|e| e.within(&row.key))
 }
 
 /// Announces one case to the team and the sink. Returns its row without samples.
+///
+/// # Errors
+/// Those of the sink.
 pub fn announce(
     session: &mut Session<'_>,
     kind: KernelKind,
     case: &Case,
     aggregation: Aggregation,
-) -> Measurement {
+) -> Result<Measurement> {
     let row = empty_row(session, kind, case, aggregation);
     session.team.name_task(&row.key);
-    session.sink.starting(&row);
-    row
+    session.sink.event(&Event::Starting(Cow::Borrowed(&row)))?;
+    Ok(row)
 }
 
 /// Measures one case. Collective. Every rank returns a row; only rank 0's holds the samples of all ranks.
 ///
 /// # Errors
 /// Errors that every rank returns. A case that some rank does not support is a skipped row, not an error.
-pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) -> Result<Measurement> {
+pub fn measure(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Case) -> Result<Measurement> {
     let team = session.team;
     let assignment = session.assignment.clone().paired(case.get()).directed(case.get());
     let root: Root = case.get();
@@ -168,7 +173,6 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     // A schedule is one round.
     let interval = session.plan.interval.filter(|_| team.rank() == Rank(0) && kernel.interval_ns().is_none());
     let mut open = OpenCase {
-        session,
         kernel,
         role,
         effort: session.plan.effort_for(case.bytes),
@@ -178,19 +182,21 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
         known_batch: session.plan.known_batches.get(&row.key),
         meter: None,
         intervals: interval.map(|length| Intervals::new(length, &row)),
+        session,
     };
     phases.open_ns = stopwatch.lap();
 
     let fill = Fill { round: 0, bytes: case.bytes.0, iterations: 0 };
     open.begin(fill)?;
-    open.session.sink.alive();
+    open.session.sink.event(&Event::Alive)?;
     phases.fill_ns = stopwatch.lap();
-    if let Some(background) = session.background {
+    if let Some(background) = open.session.background {
         open.repeat(background, fill, (factory.kind.work)(case).bytes)?;
         open.kernel.close()?;
         return Ok(row);
     }
-    if session.sink.takes(&mut *open.kernel, case, role)? {
+    if let Some(instead) = open.session.instead {
+        instead.measure(&mut *open.kernel, case, role)?;
         open.kernel.steps().end()?;
         team.barrier()?;
         open.kernel.close()?;
@@ -200,10 +206,10 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     let warm_up = open.warm_up()?;
     phases.warm_up_ns = stopwatch.lap();
 
-    let (before, compared) = (Counters::now(), session.clock.compare());
+    let (before, compared) = (Counters::now(), open.session.clock.compare());
     let sampling = open.sample(&warm_up)?;
     let counters = Counters::now().since(before);
-    let clock_error = session.clock.error_since(compared);
+    let clock_error = open.session.clock.error_since(compared);
     let sample_and_decide_ns = stopwatch.lap();
     phases.sample_ns = (sampling.spent.as_nanos() as u64).min(sample_and_decide_ns);
     phases.decide_ns = sample_and_decide_ns - phases.sample_ns;
@@ -222,7 +228,7 @@ pub fn measure(session: &Session<'_>, factory: &KernelFactory<'_>, case: &Case) 
     phases.verify_ns = stopwatch.lap();
 
     open.kernel.close()?;
-    conclude(session, &mut row, sampling, counters, clock_error, factory.floor_ns)?;
+    conclude(open.session, &mut row, sampling, counters, clock_error, factory.floor_ns)?;
     phases.close_ns = stopwatch.lap();
     row.phases = Some(phases);
     Ok(row)
@@ -282,7 +288,12 @@ fn conclude(
     clock_error: f64,
     floor_ns: Option<f64>,
 ) -> Result<()> {
-    let mine = (counters, clock_error, session.sink.grown(), &sampling.counted);
+    let mine = (
+        counters,
+        clock_error,
+        session.watched.map_or_else(Vec::new, DeviceCounters::grown),
+        &sampling.counted,
+    );
     let all: Vec<OfRank> = session.team.gather_messages(&mine)?.unwrap_or_default();
     let counters = all.iter().fold(Counters::default(), |sum, (one, ..)| sum.and(*one));
     if let Check::Failed(mismatch) = &row.check {

@@ -1,12 +1,16 @@
 //! Runs the selected benchmarks one after the other, each on the ranks that it needs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use ombx_host::{device_counters::DeviceCounters, environment, machine};
 use ombx_record::{
     error::{Error, Result},
+    event::Event,
     fact::{self, Fact, HostFacts, SentFacts},
-    result::{Growth, Level, Mark, MarkCode, Measurement, Place, Placement, RowName, Run, Tally},
+    result::{Growth, Level, Mark, MarkCode, Place, Placement, RowName, Run, RunOutcome, Tally},
     runs::CONTINUES,
     unit::Rank,
 };
@@ -18,7 +22,7 @@ use crate::{
     measure::{
         load,
         plan::{Effort, Launch, Plan},
-        session::{Ranks, Sink, passed_on, selected},
+        session::{Ranks, Sink, selected},
     },
     team::Team,
     trust,
@@ -55,7 +59,7 @@ pub fn run_all(
     let rest = parts.first().map(|part| part.plan.rest.clone()).unwrap_or_default();
     for (number, (choice, plan)) in benchmarks.into_iter().enumerate().skip(rest.first) {
         if !plan.rest.leaves_out(&format!("{}/", choice.bench.name)) {
-            run.sink.entering(number, choice.bench.name);
+            run.sink.event(&Event::Benchmark { number, bench: choice.bench.name.into() })?;
             let after = rest.after.filter(|_| number == rest.first);
             run.benchmark((team, clock, threading), choice, plan, after)?;
         }
@@ -71,6 +75,8 @@ pub struct OpenRun<'a> {
     pub places: Vec<Place>,
     /// Marks of every row.
     pub standing: Vec<Mark>,
+    /// Counters of the devices, on the first rank of each host.
+    pub watched: Option<DeviceCounters>,
 }
 
 impl OpenRun<'_> {
@@ -85,7 +91,8 @@ impl OpenRun<'_> {
         after: Option<RowName>,
     ) -> Result<()> {
         let (places, standing) = (&*self.places, &*self.standing);
-        let ranks = Ranks { team, clock, places, standing, threading, after };
+        let watched = self.watched.as_ref();
+        let ranks = Ranks { team, clock, places, standing, watched, threading, after };
         if plan.under.is_empty() {
             ranks.measure(choice, plan, None, &mut self.sink)?
         } else {
@@ -98,15 +105,15 @@ impl OpenRun<'_> {
 
     /// Writes what grew since the counters of devices were read in a row, and the last record. Returns the numbers of rows. Collective.
     pub fn finish(self, team: &dyn Team) -> Result<Tally> {
-        let CountingSink { tally, watched, sink } = self.sink;
-        let mine = watched.as_ref().map(DeviceCounters::rest).filter(|grown| !grown.is_empty());
+        let CountingSink { tally, sink } = self.sink;
+        let mine = self.watched.as_ref().map(DeviceCounters::rest).filter(|grown| !grown.is_empty());
         let all: Vec<(u32, Vec<Growth>)> = team.gather_some(mine.as_ref())?;
         if team.rank() == Rank(0) {
             let grown = Growth::summed(all.into_iter().flat_map(|(_, grown)| grown));
             if !grown.is_empty() {
-                sink.grown_after_rows(grown)?;
+                sink.event(&Event::Grown { grown: grown.into() })?;
             }
-            sink.end(&tally)?;
+            sink.event(&Event::End { outcome: RunOutcome::Complete, tally })?;
         }
         Ok(tally)
     }
@@ -132,12 +139,12 @@ pub fn open<'a>(
     standing.extend(trust::interrupted(&places, &hosts, usable));
     let standing = broadcast_marks(team, standing)?;
     let watched = is_first.then(|| DeviceCounters::new(&team.place().host));
-    let mut sink = CountingSink { tally: Tally::default(), watched, sink };
+    let mut sink = CountingSink { tally: Tally::default(), sink };
     if team.rank() == Rank(0) {
         let fabric = team.fabric();
         let mut plan = plan;
         plan.insert("placement".into(), Placement::from_places(&places).name().into());
-        sink.run(&Run {
+        sink.event(&Event::Run(Cow::Owned(Run {
             id: environment::run_id(),
             argv,
             started: environment::timestamp(),
@@ -151,38 +158,25 @@ pub fn open<'a>(
             env: environment::kept_variables(),
             software: team.software(),
             hosts,
-        })?;
+            launched: None,
+        })))?;
     }
-    Ok(OpenRun { sink, places, standing })
+    Ok(OpenRun { sink, places, standing, watched })
 }
 
-/// A sink that counts the rows that it passes on, and watches the devices of its host.
+/// A sink that counts the rows that it passes on.
 pub struct CountingSink<'a> {
     /// Numbers of rows until now.
     pub tally: Tally,
-    /// Counters of the devices, on the first rank of each host.
-    watched: Option<DeviceCounters>,
     sink: &'a mut dyn Sink,
 }
 
 impl Sink for CountingSink<'_> {
-    passed_on!();
-
-    fn entering(&mut self, number: usize, bench: &str) {
-        self.sink.entering(number, bench);
-    }
-
-    fn starting(&mut self, row: &Measurement) {
-        self.sink.starting(row);
-    }
-
-    fn grown(&self) -> Vec<Growth> {
-        self.watched.as_ref().map_or_else(Vec::new, DeviceCounters::grown)
-    }
-
-    fn case(&mut self, row: &Measurement) -> Result<()> {
-        self.tally.add(row);
-        self.sink.case(row)
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        if let Event::Row(row) = event {
+            self.tally.add(row);
+        }
+        self.sink.event(event)
     }
 }
 

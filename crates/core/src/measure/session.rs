@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use ombx_host::device_counters::DeviceCounters;
 use ombx_record::{
     error::{Error, Kind, Result},
-    result::{Growth, Interval, Mark, Measurement, Outcome, Place, RowName, Run, Tally},
+    event::Event,
+    result::{Mark, Measurement, Outcome, Place, RowName, Run, Tally},
     unit::{Bytes, Rank},
 };
 
@@ -35,6 +37,10 @@ pub struct Session<'a> {
     pub bench: &'static Benchmark,
     /// Sink of the rows; used on rank 0.
     pub sink: &'a mut dyn Sink,
+    /// Counters of the devices of this host, if this rank watches them: what grows during a row is a part of it.
+    pub watched: Option<&'a DeviceCounters>,
+    /// What measures kernels instead of the engine; `None` in every run of ombx itself.
+    pub instead: Option<&'a dyn MeasureKernel>,
     /// Load on other ranks, as rows name it; `None` without.
     pub under: Option<String>,
     /// Last case that earlier ranks have measured; `None` once it was passed.
@@ -64,6 +70,8 @@ impl<'a> Session<'a> {
             standing,
             bench,
             sink,
+            watched: None,
+            instead: None,
             under: None,
             after: None,
             background: None,
@@ -299,77 +307,23 @@ pub fn sizes_of(bench: &Benchmark, plan: &Plan) -> Result<Vec<Bytes>> {
     }
 }
 
-/// Receives a run while it is measured.
-///
-/// Every rank calls [`Sink::entering`], [`Sink::starting`], [`Sink::alive`] and [`Sink::takes`]; only rank 0 calls the other functions.
+/// Receives what happens in a run while it is measured.
 pub trait Sink {
-    /// Receives the description of a run, first.
-    fn run(&mut self, run: &Run) -> Result<()>;
-    /// Announces a benchmark, with its number in the order of the run.
-    fn entering(&mut self, _number: usize, _bench: &str) {}
-    /// Announces a case before its iterations start, by its row without samples.
-    fn starting(&mut self, _row: &Measurement) {}
-    /// Reports progress after each round of samples, for watchdogs.
-    fn alive(&self) {}
-    /// Receives the figure of an interval of a row that is still measured; on rank 0, between rounds of samples.
-    fn interval(&self, _interval: &Interval) {}
-    /// Returns the counters of this host's devices that grew since they were read before; nothing on a rank that does not watch them. Every rank
-    /// calls it, at the end of a row and outside its samples.
-    fn grown(&self) -> Vec<Growth> {
-        Vec::new()
-    }
-    /// Receives what a process of a benchmark says about its progress: the number of the process and a line of text.
-    fn status(&mut self, _process: u32, _line: &str) {}
-    /// Measures an open kernel instead of the engine, and returns whether it did; the row then has no samples. Every rank calls it.
+    /// Takes an event. Every rank calls it with [`Event::Benchmark`], [`Event::Starting`] and [`Event::Alive`]; only rank 0 calls it with others.
     ///
-    /// Programs that compare kernels with other loops implement it.
-    fn takes(&self, _kernel: &mut dyn OpenKernel, _case: &Case, _role: Role) -> Result<bool> {
-        Ok(false)
-    }
-    /// Receives a complete row.
-    fn case(&mut self, row: &Measurement) -> Result<()>;
-    /// Receives what grew after the counters of devices were read in a row, before the end of the run.
-    fn grown_after_rows(&mut self, _grown: Vec<Growth>) -> Result<()> {
-        Ok(())
-    }
-    /// Receives the numbers of rows when the run is complete.
-    fn end(&mut self, tally: &Tally) -> Result<()>;
+    /// # Errors
+    /// The event cannot be written. Measuring ends.
+    fn event(&mut self, event: &Event<'_>) -> Result<()>;
 }
 
-/// Declares the functions of a sink that pass on to its field `sink` what they receive.
-macro_rules! passed_on {
-    () => {
-        fn run(&mut self, run: &$crate::result::Run) -> Result<()> {
-            self.sink.run(run)
-        }
-
-        fn alive(&self) {
-            self.sink.alive();
-        }
-
-        fn interval(&self, interval: &$crate::result::Interval) {
-            self.sink.interval(interval);
-        }
-
-        fn status(&mut self, process: u32, line: &str) {
-            self.sink.status(process, line);
-        }
-
-        fn takes(
-            &self,
-            kernel: &mut dyn $crate::measure::open_kernel::OpenKernel,
-            case: &$crate::benchmark::Case,
-            role: $crate::benchmark::Role,
-        ) -> Result<bool> {
-            self.sink.takes(kernel, case, role)
-        }
-
-        fn end(&mut self, tally: &$crate::result::Tally) -> Result<()> {
-            self.sink.end(tally)
-        }
-    };
+/// MeasureKernel open kernels instead of the engine: programs that compare kernels with other loops implement it.
+pub trait MeasureKernel {
+    /// MeasureKernel a kernel whose buffers are filled. The row of the case then has no samples. Every rank calls it.
+    ///
+    /// # Errors
+    /// Errors that every rank returns.
+    fn measure(&self, kernel: &mut dyn OpenKernel, case: &Case, role: Role) -> Result<()>;
 }
-pub(super) use passed_on;
 
 /// A sink that keeps everything in memory, for tests and for programs that embed ombx.
 #[derive(Debug, Default)]
@@ -383,18 +337,13 @@ pub struct Memory {
 }
 
 impl Sink for Memory {
-    fn run(&mut self, run: &Run) -> Result<()> {
-        self.run = Some(run.clone());
-        Ok(())
-    }
-
-    fn case(&mut self, row: &Measurement) -> Result<()> {
-        self.rows.push(row.clone());
-        Ok(())
-    }
-
-    fn end(&mut self, tally: &Tally) -> Result<()> {
-        self.tally = Some(*tally);
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Run(run) => self.run = Some(run.clone().into_owned()),
+            Event::Row(row) => self.rows.push(row.clone().into_owned()),
+            Event::End { tally, .. } => self.tally = Some(*tally),
+            _ => {}
+        }
         Ok(())
     }
 }
@@ -407,6 +356,8 @@ pub(super) struct Ranks<'a> {
     pub(super) places: &'a [Place],
     /// Marks of every row.
     pub(super) standing: &'a [Mark],
+    /// Counters of the devices of this host, on its first rank.
+    pub(super) watched: Option<&'a DeviceCounters>,
     /// Thread support with which the library of this run was started.
     pub(super) threading: Threading,
     /// Last case of the benchmark that earlier ranks have measured.
@@ -414,7 +365,7 @@ pub(super) struct Ranks<'a> {
 }
 
 impl Ranks<'_> {
-    /// Measures one benchmark on the ranks that it needs; the others return at once. Collective.
+    /// MeasureKernel one benchmark on the ranks that it needs; the others return at once. Collective.
     ///
     /// `under` is what its rows name as the load.
     pub(super) fn measure(
@@ -439,7 +390,7 @@ impl Ranks<'_> {
             Ok(assignment) => assignment,
             Err(e) if e.kind() == Kind::Unsupported => {
                 if team.rank() == Rank(0) {
-                    sink.case(&skipped(bench, under, team.size(), e.to_string()))?;
+                    sink.event(&Event::row(&skipped(bench, under, team.size(), e.to_string())))?;
                 }
                 return Ok(());
             }
@@ -467,6 +418,7 @@ impl Ranks<'_> {
         let mut session = Session::new(team, assignment, (plan, self.clock, &standing), choice, sink);
         session.under = under.map(str::to_owned);
         session.after = self.after;
+        session.watched = self.watched;
         (bench.run)(&mut session)?;
         // The rows of all loads arrive together, so that those of the first may be done without the last.
         if session.after.is_some() && under.is_none() {

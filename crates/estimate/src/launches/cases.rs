@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use ombx_record::{
-    file::{Ended, Launched, Record, RunOutcome, RunWithRows},
+    event::Event,
+    file::RunWithRows,
     result::{
-        ClockFacts, ClockProperties, KnownBatches, Mark, MarkCode, Measurement, OverLaunches, Run, Tally,
+        ClockFacts, ClockProperties, Ended, KnownBatches, Launched, Mark, MarkCode, Measurement,
+        OverLaunches, Run, RunOutcome, Tally,
     },
     runs::{continues, is_next_launch, is_same_launch, library},
 };
@@ -107,15 +109,15 @@ impl Cases {
         Cases { percentiles, ..Cases::default() }
     }
 
-    /// Adds a record of a launch. Rows over all launches are ignored, because they are derived from the others.
-    pub fn record(&mut self, record: &Record) {
-        match record {
-            Record::Run(run) => self.begin(run),
-            Record::Launch(row) => self.row(row),
-            Record::Round(round) => round.rows().for_each(|row| self.row(&row)),
-            Record::End(outcome, _) => self.end_run(Some(*outcome)),
-            Record::Launched(launched) => self.end_launch(*launched),
-            Record::Case(_) | Record::Grown(_) | Record::Verdict(_) => {}
+    /// Adds an event of a launch. Rows over all launches are ignored, because they are derived from the others.
+    pub fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Run(run) => self.begin(run),
+            Event::Row(row) => self.row(row),
+            Event::Round(round) => round.rows().for_each(|row| self.row(&row)),
+            Event::End { outcome, .. } => self.end_run(Some(*outcome)),
+            Event::Launched(launched) => self.end_launch(*launched),
+            _ => {}
         }
     }
 
@@ -129,7 +131,7 @@ impl Cases {
     pub(crate) fn finish(&mut self, launch: &RunWithRows) {
         launch.each_row().for_each(|row| self.row(&row));
         self.end_run(launch.end.map(|(outcome, _)| outcome));
-        if let Some(launched) = Launched::of_plan(&launch.run.plan) {
+        if let Some(launched) = launch.run.launched {
             self.end_launch(launched);
         }
     }
@@ -288,8 +290,9 @@ impl Group {
     /// each, and why the last command ended.
     pub fn described(&self) -> Run {
         let mut run = self.run.clone();
-        let of_one = ["launch", "order", "row_time_s", state::BEFORE].into_iter().chain(Launched::OPTIONS);
-        of_one.for_each(|option| drop(run.plan.remove(option)));
+        ["launch", "order", "row_time_s", state::BEFORE]
+            .into_iter()
+            .for_each(|option| drop(run.plan.remove(option)));
         run.plan.insert("launches".into(), self.launches.to_string());
         let distances = self.setup.started.iter().map(|launch| launch.distances);
         let known: Vec<String> = distances
@@ -299,9 +302,8 @@ impl Group {
         if !known.is_empty() {
             run.plan.insert(state::BEFORE.into(), known.join(", "));
         }
-        if let Some(launched) = self.setup.started.last().and_then(|launch| launch.launched) {
-            Launched { core_to_core_ns: None, ..launched }.add_to(&mut run.plan);
-        }
+        let launched = self.setup.started.last().and_then(|launch| launch.launched);
+        run.launched = launched.map(|launched| Launched { core_to_core_ns: None, ..launched });
         if self.setup.commands > 1 {
             run.plan.insert("runs".into(), self.setup.commands.to_string());
         }

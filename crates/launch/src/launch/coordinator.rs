@@ -15,6 +15,8 @@ use ombx_host::{environment::hostname, remote_shell::RemoteShell, since::Since};
 use ombx_record::{
     codec,
     error::{Error, Kind, Result},
+    event::Event,
+    file,
     regular_file::file_in_memory,
     unit::Rank,
 };
@@ -35,7 +37,6 @@ use crate::{
         served::{Reserved, Serving},
         start::Start,
     },
-    output::relay::Message,
     this_process,
 };
 
@@ -52,7 +53,7 @@ const EXIT_STATUS: Duration = Duration::from_secs(2);
 pub(crate) const CONNECTION_REJECTED: &str =
     "ombx: a connection without this session's token was rejected; further ones will be rejected silently";
 
-enum Event {
+enum Notice {
     Session(SessionEvent),
     Exit(u32, Option<ExitStatus>),
 }
@@ -104,9 +105,10 @@ pub(crate) fn run() -> Result<u8> {
     let port = listener.port();
     let (send, events) = mpsc::channel();
     let to_session = send.clone();
-    let on_event = Box::new(move |event| drop(to_session.send(Event::Session(event))));
+    let on_event = Box::new(move |event| drop(to_session.send(Notice::Session(event))));
     let coordinator = Coordinator::start(listener, placements.len() as u32, on_event)?;
-    let exited = move |rank, exit: process::MemberEnd| drop(send.send(Event::Exit(rank as u32, exit.status)));
+    let exited =
+        move |rank, exit: process::MemberEnd| drop(send.send(Notice::Exit(rank as u32, exit.status)));
     let ranks = ProcessGroup::watch_exits(exited);
     let exits = vec![None; placements.len()];
     let over_ssh = serving.is_none();
@@ -149,7 +151,7 @@ struct Session<'a> {
     /// Whether ranks on other hosts are started by ssh, not by a server.
     over_ssh: bool,
     ranks: ProcessGroup,
-    events: Receiver<Event>,
+    events: Receiver<Notice>,
     /// How each rank ended.
     exits: Vec<Option<String>>,
 }
@@ -170,24 +172,24 @@ impl Session<'_> {
                 None => self.events.recv_timeout(connect.saturating_sub(since.elapsed())),
             };
             match event {
-                Ok(Event::Session(SessionEvent::Complete)) => connected = true,
-                Ok(Event::Session(SessionEvent::Rejected(_))) => {
+                Ok(Notice::Session(SessionEvent::Complete)) => connected = true,
+                Ok(Notice::Session(SessionEvent::Rejected(_))) => {
                     if !std::mem::replace(&mut warned, true) {
                         stderr_line!("{}", CONNECTION_REJECTED);
                     }
                 }
-                Ok(Event::Session(SessionEvent::OtherBuild(why))) => {
+                Ok(Notice::Session(SessionEvent::OtherBuild(why))) => {
                     return Err(Failure { code: Kind::Fabric.exit_code(), why: Some(why) });
                 }
-                Ok(Event::Session(SessionEvent::Done(Rank(rank)))) => done[rank as usize] = true,
-                Ok(Event::Session(SessionEvent::Ended { code, .. })) => {
+                Ok(Notice::Session(SessionEvent::Done(Rank(rank)))) => done[rank as usize] = true,
+                Ok(Notice::Session(SessionEvent::Ended { code, .. })) => {
                     return Err(Failure { code, why: None });
                 }
-                Ok(Event::Session(SessionEvent::Lost { rank: Rank(rank), why, .. })) => {
+                Ok(Notice::Session(SessionEvent::Lost { rank: Rank(rank), why, .. })) => {
                     let how = self.exit_of(rank).unwrap_or_else(|| format!("was lost: {why}"));
                     return Err(self.failure(rank, &how));
                 }
-                Ok(Event::Exit(rank, status)) => self.exited(rank, status),
+                Ok(Notice::Exit(rank, status)) => self.exited(rank, status),
                 Err(_) => {
                     let missing = || self.coordinator.missing().first().map_or(0, |rank| rank.0);
                     let rank = early.unwrap_or_else(missing);
@@ -223,8 +225,8 @@ impl Session<'_> {
         let since = Since::now();
         while self.exits[rank as usize].is_none() {
             match self.events.recv_timeout(EXIT_STATUS.saturating_sub(since.elapsed())).ok()? {
-                Event::Exit(other, status) => self.exited(other, status),
-                Event::Session(_) => {}
+                Notice::Exit(other, status) => self.exited(other, status),
+                Notice::Session(_) => {}
             }
         }
         self.exits[rank as usize].clone()
@@ -236,7 +238,7 @@ impl Session<'_> {
         self.ranks.end();
         if let Some(why) = why {
             // The launching process may have ended.
-            let _ = Message::Failure { why }.write(&mut io::stdout());
+            let _ = file::write(&mut io::stdout(), &Event::Failed { why: why.into() });
         }
         code
     }

@@ -11,8 +11,9 @@ use ombx_estimate::text::plain;
 use ombx_host::{environment::hostname, limits::KilledForMemory, node_set, since::Since};
 use ombx_record::{
     error::{Error, Exit, Result},
-    file::{self, Record, RunOutcome},
-    result::{Measurement, Outcome, RowName},
+    event::Event,
+    file,
+    result::{Measurement, Outcome, RowName, RunOutcome},
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -24,7 +25,7 @@ use crate::{
         shared_memory::OfRanks,
         timeline::{Phase, Timeline},
     },
-    output::{Output, destination::Destination, progress::Progress, relay::Message},
+    output::{Output, destination::Destination, progress::Progress},
 };
 
 /// Number of lines of the launcher's output that are shown if a job fails without a message of ombx.
@@ -180,42 +181,42 @@ impl JobState<'_> {
         let _ = kill_process_group(self.group, Signal::KILL);
     }
 
-    /// Takes a line of standard output: a record, a message, or text that a library printed.
+    /// Takes a line of standard output: an event, or text that a library printed.
     pub(super) fn read_stdout(&mut self, line: &[u8]) {
         let text = String::from_utf8_lossy(line);
         match file::parse(text.trim_end(), 1) {
-            Ok(Some(record)) => self.read_record(&record),
-            Ok(None) => match Message::parse(&text) {
-                Some(Message::Benchmark { number, bench }) if self.history.end_reason.is_none() => {
-                    self.history.benchmark = Some((number, bench));
-                    self.arrived.enter(number);
-                    (self.history.last, self.history.done) = (None, None);
-                    self.history.progress = Some(Since::now());
-                }
-                Some(Message::Starting { row }) => {
-                    self.progress.starting(&row.bench, row.bytes.unwrap_or(0));
-                    self.history.progress = Some(Since::now());
-                    if self.history.end_reason.is_none() {
-                        self.history.last = Some(RowName::new(&row.key));
-                        self.history.case = Some(row);
-                    }
-                }
-                Some(Message::Alive) => self.history.progress = Some(Since::now()),
-                Some(Message::Benchmark { .. }) => {}
-                Some(Message::Status { line }) => self.progress.status(&line),
-                Some(Message::Interval(interval)) => {
-                    self.progress.suspend(|| self.output.interval(&interval, self.args.screen.units()));
-                }
-                Some(Message::Failure { why }) => self.history.failure = Some(why),
-                Some(Message::Ranks { ranks }) => {
-                    self.history.ranks = RankTable(ranks);
-                    self.history.shared_memory.add_job(self.group.as_raw_nonzero().get().unsigned_abs());
-                    self.history.killed = KilledForMemory::among(self.history.ranks.here());
-                }
-                Some(Message::Started { host }) => self.host_started(host),
-                None => {}
-            },
+            Ok(Some(event)) => self.read_event(event),
+            Ok(None) => {}
             Err(_) => self.read_stderr(&text),
+        }
+    }
+
+    fn read_event(&mut self, event: Event<'static>) {
+        match event {
+            Event::Benchmark { number, bench } if self.history.end_reason.is_none() => {
+                self.history.benchmark = Some((number, bench.into_owned()));
+                self.arrived.enter(number);
+                (self.history.last, self.history.done) = (None, None);
+                self.history.progress = Some(Since::now());
+            }
+            Event::Starting(row) => {
+                self.progress.starting(&row.bench, row.bytes.unwrap_or(0));
+                self.history.progress = Some(Since::now());
+                if self.history.end_reason.is_none() {
+                    self.history.last = Some(RowName::new(&row.key));
+                    self.history.case = Some(Box::new(row.into_owned()));
+                }
+            }
+            Event::Alive => self.history.progress = Some(Since::now()),
+            Event::Status { line, .. } => self.progress.status(&line),
+            Event::Failed { why } => self.history.failure = Some(why.into_owned()),
+            Event::Ranks { ranks } => {
+                self.history.ranks = RankTable(ranks);
+                self.history.shared_memory.add_job(self.group.as_raw_nonzero().get().unsigned_abs());
+                self.history.killed = KilledForMemory::among(self.history.ranks.here());
+            }
+            Event::Started { host } => self.host_started(host.into_owned()),
+            event => self.read_result(&event),
         }
     }
 
@@ -224,21 +225,17 @@ impl JobState<'_> {
         self.history.started.insert(host);
     }
 
-    fn read_record(&mut self, record: &Record) {
-        match record {
-            Record::Run(run) => {
+    /// Takes an event that the output gets.
+    fn read_result(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Run(run) => {
                 self.timeline.enter(Phase::Rows);
                 self.history.run.clone_from(&run.id);
             }
-            Record::End(..) => self.timeline.enter(Phase::End),
-            Record::Launch(_)
-            | Record::Round(_)
-            | Record::Case(_)
-            | Record::Grown(_)
-            | Record::Verdict(_)
-            | Record::Launched(_) => {}
+            Event::End { .. } => self.timeline.enter(Phase::End),
+            _ => {}
         }
-        if let Record::End(RunOutcome::Complete, sent) = record {
+        if let Event::End { outcome: RunOutcome::Complete, tally: sent } = event {
             let arrived = self.output.tally().cases + self.history.repeated;
             self.history.complete = sent.cases == arrived;
             if !self.history.complete {
@@ -248,24 +245,24 @@ impl JobState<'_> {
         }
         // Repeated rows are not in the file, and the number of rows at its end does not count them.
         let own_end;
-        let record = match record {
-            Record::End(RunOutcome::Complete, _) if self.history.repeated > 0 => {
-                own_end = Record::End(RunOutcome::Complete, self.output.tally());
+        let event = match event {
+            Event::End { outcome: RunOutcome::Complete, .. } if self.history.repeated > 0 => {
+                own_end = Event::End { outcome: RunOutcome::Complete, tally: self.output.tally() };
                 &own_end
             }
-            record => record,
+            event => event,
         };
-        let is_repeated = match record {
-            Record::Launch(row) => self.history.benchmark.is_some() && !self.arrived.add(&row.key),
+        let is_repeated = match event {
+            Event::Row(row) => self.history.benchmark.is_some() && !self.arrived.add(&row.key),
             _ => false,
         };
         let JobState { progress, output, .. } = self;
         if is_repeated {
             self.history.repeated += 1;
-        } else if let Err(error) = progress.suspend(|| output.record(record)) {
+        } else if let Err(error) = progress.suspend(|| output.event(event)) {
             self.history.error.get_or_insert(error);
         }
-        if let Record::Launch(row) = record {
+        if let Event::Row(row) = event {
             self.history.progress = Some(Since::now());
             self.progress.row(self.output.cases().so_far(&row.key).as_ref().unwrap_or(row));
             self.progress.follow(|widest| self.output.map(widest));
@@ -280,8 +277,8 @@ impl JobState<'_> {
     /// Takes a line of standard error. Messages of ombx are printed at once, those of the launcher only if the job fails.
     pub(super) fn read_stderr(&mut self, line: &str) {
         let line = line.trim_end();
-        if let Some(Message::Started { host }) = Message::parse(line) {
-            self.host_started(host);
+        if let Ok(Some(Event::Started { host })) = file::parse(line, 1) {
+            self.host_started(host.into_owned());
             return;
         }
         let message = line.find(OMBX).filter(|at| *at < LONGEST_PREFIX);
@@ -326,7 +323,7 @@ impl JobState<'_> {
         let interrupted = matches!(self.history.end_reason, Some(EndReason::Signal(_)));
         let outcome = if interrupted { RunOutcome::Interrupted } else { RunOutcome::Broken };
         self.progress.done();
-        self.output.record(&Record::End(outcome, tally))?;
+        self.output.event(&Event::End { outcome, tally })?;
         let kept = self.output.kept();
         let case = self.history.ended_in.take().or_else(|| self.history.case.as_deref().map(named));
         let case = case.map_or(String::new(), |case| format!(" in {case}"));

@@ -7,7 +7,7 @@ use ombx_host::{environment, since::Since};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid};
 use signal_hook::low_level::signal_name;
 
-use crate::output::relay::RankProcess;
+use ombx_record::event::RankProcess;
 
 /// Maximum wait for killed processes. A process that waits for a device may take longer.
 const LIMIT: Duration = Duration::from_secs(2);

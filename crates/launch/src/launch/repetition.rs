@@ -11,8 +11,7 @@ use ombx_estimate::launches::{
 };
 use ombx_host::since::Since;
 use ombx_record::{
-    file::{Ended, Ending},
-    result::{KnownBatches, Measurement, Outcome, RowName},
+    result::{Ended, Ending, KnownBatches, Measurement, Outcome, RowName},
     stats::Summary,
 };
 

@@ -50,7 +50,7 @@ const LONGEST_RECORD: u64 = 1 << 28;
 /// Maximum length of any other line.
 const LONGEST_MESSAGE: u64 = 1 << 16;
 
-enum Event {
+enum Notice {
     Stdout(Vec<u8>),
     Stderr(String),
     Closed,
@@ -101,12 +101,12 @@ impl Supervision<'_> {
         let (group, launcher) = (Pid::from_child(&child), child.id());
         let handle = signals.handle();
         let waker = sender.clone();
-        let stderr = |line: Vec<u8>| Event::Stderr(String::from_utf8_lossy(&line).into_owned());
+        let stderr = |line: Vec<u8>| Notice::Stderr(String::from_utf8_lossy(&line).into_owned());
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let started = spawn_thread("signals", move || pass_on(signals, signal_sender, waker))
-            .and_then(|_| read_lines(out, sender.clone(), Event::Stdout))
+            .and_then(|_| read_lines(out, sender.clone(), Notice::Stdout))
             .and_then(|()| read_lines(err, sender.clone(), stderr))
-            .and_then(|()| spawn_thread("launcher", move || drop(sender.send(Event::Exit(child.wait())))));
+            .and_then(|()| spawn_thread("launcher", move || drop(sender.send(Notice::Exit(child.wait())))));
         if let Err(error) = started {
             handle.close();
             let _ = kill_process_group(group, Signal::KILL);
@@ -157,7 +157,7 @@ impl Supervision<'_> {
                 let event = events.recv_timeout(until_start.map_or(wait, |until| until.min(wait)));
                 quiet_polls = match &event {
                     Err(RecvTimeoutError::Timeout) => quiet_polls + 1,
-                    Ok(Event::Stdout(_)) => 0,
+                    Ok(Notice::Stdout(_)) => 0,
                     _ => quiet_polls,
                 };
                 match event {
@@ -176,7 +176,7 @@ impl Supervision<'_> {
                             job.end_without_rank(is_starting);
                         }
                     }
-                    Ok(Event::Stdout(line)) => {
+                    Ok(Notice::Stdout(line)) => {
                         if status.is_some() {
                             // What the job has printed is read to its end, however slowly the results are taken.
                             due = since.elapsed() + DRAIN;
@@ -187,13 +187,13 @@ impl Supervision<'_> {
                             due = due.min(since.elapsed() + FINISH);
                         }
                     }
-                    Ok(Event::Stderr(line)) => job.read_stderr(&line),
-                    Ok(Event::Closed) => open_pipes -= 1,
-                    Ok(Event::Exit(ended)) => {
+                    Ok(Notice::Stderr(line)) => job.read_stderr(&line),
+                    Ok(Notice::Closed) => open_pipes -= 1,
+                    Ok(Notice::Exit(ended)) => {
                         status = Some(ended.map_err(|e| Error::fabric(format!("{program}: {e}")))?);
                         due = since.elapsed() + DRAIN;
                     }
-                    Ok(Event::Signal) | Err(RecvTimeoutError::Timeout) => {}
+                    Ok(Notice::Signal) | Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
@@ -220,25 +220,25 @@ impl Supervision<'_> {
 }
 
 /// Passes signals on, and wakes the main thread for each.
-fn pass_on(mut signals: Signals, to: Sender<i32>, waker: SyncSender<Event>) {
+fn pass_on(mut signals: Signals, to: Sender<i32>, waker: SyncSender<Notice>) {
     signals.forever().for_each(|signal| {
         let _ = to.send(signal);
         // A full queue keeps the main thread awake.
-        let _ = waker.try_send(Event::Signal);
+        let _ = waker.try_send(Notice::Signal);
     });
 }
 
 /// Sends each line of a pipe, then that it has closed.
 fn read_lines(
     pipe: Option<impl Read + Send + 'static>,
-    to: SyncSender<Event>,
-    event: fn(Vec<u8>) -> Event,
+    to: SyncSender<Notice>,
+    event: fn(Vec<u8>) -> Notice,
 ) -> Result<()> {
     spawn_thread("lines", move || send_lines(pipe, to, event)).map(drop)
 }
 
 /// Sends the lines of a pipe on the thread that calls this.
-fn send_lines(pipe: Option<impl Read>, to: SyncSender<Event>, event: fn(Vec<u8>) -> Event) {
+fn send_lines(pipe: Option<impl Read>, to: SyncSender<Notice>, event: fn(Vec<u8>) -> Notice) {
     let mut lines = pipe.map(BufReader::new);
     while let Some(reader) = &mut lines {
         let mut line = Vec::new();
@@ -252,5 +252,5 @@ fn send_lines(pipe: Option<impl Read>, to: SyncSender<Event>, event: fn(Vec<u8>)
             break;
         }
     }
-    drop(to.send(Event::Closed));
+    drop(to.send(Notice::Closed));
 }

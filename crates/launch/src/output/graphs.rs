@@ -11,7 +11,7 @@ use ombx_draw::{Drawing, FileFormat, Input, Kind, Options, PlotError, terminal::
 use ombx_estimate::samples::{CaseSamples, SampleStore};
 use ombx_record::{
     error::{Error, Result},
-    file::Record,
+    event::Event,
     unit::Bytes,
 };
 use rustix::fs::{Access, access};
@@ -41,8 +41,8 @@ impl Graphs {
     }
 
     /// Keeps the samples of a row.
-    pub(super) fn record(&mut self, record: &Record) {
-        self.store.record(record);
+    pub(super) fn event(&mut self, event: &Event<'_>) {
+        self.store.event(event);
     }
 
     /// Ends the measurement.

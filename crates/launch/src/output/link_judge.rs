@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use ombx_links::verdict::{FailOn, LinkSweep};
 use ombx_record::{
     error::Exit,
-    file::{Record, RunOutcome},
+    event::Event,
     link::RETEST,
-    result::{Measurement, Tally},
+    result::{Measurement, RunOutcome, Tally},
     verdict::{Component, Conclusion, Verdict},
 };
 
@@ -35,21 +35,23 @@ pub(super) struct LinkJudge {
 }
 
 impl LinkJudge {
-    /// Takes a record. Returns the verdict at the end of the last launch, if it is complete.
-    pub(super) fn record(&mut self, record: &Record) -> Option<Verdict> {
-        match record {
-            Record::Run(run) => self.sweep.begin(run),
-            Record::Launch(row) => self.add(row),
-            Record::Round(round) => {
+    /// Takes an event. Returns the verdict at the end of the last launch, if it is complete.
+    pub(super) fn event(&mut self, event: &Event<'_>) -> Option<Verdict> {
+        match event {
+            Event::Run(run) => self.sweep.begin(run),
+            Event::Row(row) => self.add(row),
+            Event::Round(round) => {
                 if self.is_again {
                     self.name_slow_parts();
                 }
                 self.tally.cases += round.len() as u64;
                 self.sweep.add_round(round);
             }
-            Record::Grown(grown) => self.sweep.add_grown(grown),
-            Record::End(RunOutcome::Complete, _) if !self.sweep.is_last() => self.name_slow_parts(),
-            Record::End(RunOutcome::Complete, _) if self.sweep.is_last() => {
+            Event::Grown { grown } => self.sweep.add_grown(grown),
+            Event::End { outcome: RunOutcome::Complete, .. } if !self.sweep.is_last() => {
+                self.name_slow_parts()
+            }
+            Event::End { outcome: RunOutcome::Complete, .. } if self.sweep.is_last() => {
                 let verdict = self.sweep.verdict();
                 if !self.is_shown {
                     for line in verdict.lines() {

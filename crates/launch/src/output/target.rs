@@ -2,6 +2,7 @@
 //! unless the user says otherwise, and has one writer. Pages and reports, which are derived, are replaced as a whole.
 
 use std::{
+    borrow::Cow,
     fs::{self, File, OpenOptions, Permissions},
     io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write},
     os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
@@ -14,7 +15,8 @@ use ombx_estimate::launches::Group;
 use ombx_host::since::Since;
 use ombx_record::{
     error::{Error, Result},
-    file::{self, Record},
+    event::Event,
+    file,
 };
 use ombx_show::Renderer;
 use rustix::{
@@ -122,7 +124,7 @@ fn is_filled(path: &Path) -> bool {
 fn check_results(path: &Path) -> Result<()> {
     let why = match read_ends(path) {
         Err(error) => error.to_string(),
-        Ok((first, _)) if !matches!(file::parse(first.trim_end(), 1), Ok(Some(Record::Run(_)))) => {
+        Ok((first, _)) if !matches!(file::parse(first.trim_end(), 1), Ok(Some(Event::Run(_)))) => {
             "it does not begin as a result file of ombx does".into()
         }
         Ok((_, [b'\n'])) => return Ok(()),
@@ -322,19 +324,19 @@ impl FileAtEnd {
         Ok(FileAtEnd { path, renderer, has_run: false })
     }
 
-    /// Takes a record of a launch.
-    pub(crate) fn record(&mut self, record: &Record) -> io::Result<()> {
-        self.has_run |= matches!(record, Record::Run(_));
-        self.renderer.record(&mut io::sink(), record)
+    /// Takes an event of a launch.
+    pub(crate) fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        self.has_run |= matches!(event, Event::Run(_));
+        self.renderer.event(&mut io::sink(), event)
     }
 
     /// Takes the rows over all launches of a setup.
     pub(crate) fn estimates(&mut self, group: &Group) -> io::Result<()> {
         let rows = group.estimates();
-        let end = Record::End(group.outcome(), ombx_estimate::launches::tally(&rows));
-        self.record(&Record::Run(Box::new(group.described())))?;
-        rows.into_iter().try_for_each(|row| self.record(&Record::Case(Box::new(row))))?;
-        self.record(&end)
+        let end = Event::End { outcome: group.outcome(), tally: ombx_estimate::launches::tally(&rows) };
+        self.event(&Event::Run(Cow::Owned(group.described())))?;
+        rows.into_iter().try_for_each(|row| self.event(&Event::Case(Cow::Owned(row))))?;
+        self.event(&end)
     }
 
     /// Returns the text of the file; `None` if it stays as it is.

@@ -18,13 +18,15 @@ use ombx_mpi::Mpi;
 use ombx_record::{
     codec,
     error::{Error, Kind, Result},
+    event::{Event, RankProcess},
+    file,
 };
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::{
     job::{Work, accelerator},
     launch::{detection, preflight},
-    output::relay::{self, Message, RankProcess},
+    output::relay,
     rank::{RankState, failure},
     this_process,
 };
@@ -37,7 +39,7 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     Mpi::abort_on_panic();
     if state.pipe.is_some() && detection::is_first_on_host() {
         // Standard error may be closed; the launching process then does without.
-        let _ = Message::Started { host: hostname() }.write(&mut io::stderr());
+        let _ = file::write(&mut io::stderr(), &Event::Started { host: hostname().into() });
     }
     accelerator::enter(work);
     let started =
@@ -153,7 +155,7 @@ fn meet(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
     let ranks = team.gather(&codec::encode(&RankProcess { pid, host: hostname() }))?;
     if let Some((pipe, ranks)) = launching_process.zip(ranks) {
         let ranks = ranks.iter().map(|rank| codec::decode(rank).unwrap_or_default()).collect();
-        Message::Ranks { ranks }.write(pipe).map_err(|e| relay::broken(&e))?;
+        file::write(pipe, &Event::Ranks { ranks }).map_err(|e| relay::broken(&e))?;
     }
     Ok(())
 }

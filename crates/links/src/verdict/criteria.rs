@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
 use ombx_estimate::number;
 use ombx_record::{
-    file::{RunOutcome, RunWithRows},
+    file::RunWithRows,
     link,
     order::sort_by_value,
-    result::Measurement,
+    result::{Measurement, RunOutcome},
     unit::{Bytes, counted},
 };
 use serde::{Deserialize, Serialize};

@@ -6,7 +6,7 @@ use std::{
 };
 
 use ombx_record::{
-    file::Round,
+    event::Round,
     link::{RETEST, ROUND, ends_of},
     order::sort_by_value,
     result::{Measurement, Metric, Run},

@@ -7,8 +7,9 @@ use std::{
 
 use ombx_host::device_counters::is_error;
 use ombx_record::{
+    event::{Round, RoundMark},
     fact::HostFacts,
-    file::{Round, RoundMark, RunWithRows},
+    file::RunWithRows,
     link::{BENCH, RETEST},
     order::sort_by_value,
     result::{Check, Growth, Level, MarkCode, Measurement, Run},

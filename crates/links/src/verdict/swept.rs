@@ -2,7 +2,8 @@
 //! of links.
 
 use ombx_record::{
-    file::{Collector, Record, ResultFile, Round, RunWithRows},
+    event::{Event, Round},
+    file::{Collector, ResultFile, RunWithRows},
     link,
 };
 
@@ -68,15 +69,15 @@ pub struct SweepCollector {
 }
 
 impl SweepCollector {
-    /// Adds the next record.
-    pub fn record(&mut self, record: Record) {
-        match (record, self.links.last_mut()) {
-            (Record::Round(round), Some(links)) => {
+    /// Adds the next event.
+    pub fn event(&mut self, event: Event<'_>) {
+        match (event, self.links.last_mut()) {
+            (Event::Round(round), Some(links)) => {
                 self.collector.last().into_iter().for_each(|run| add(links, run, &round));
             }
-            (record, _) => {
-                self.links.extend(matches!(record, Record::Run(_)).then_some(None));
-                self.collector.record(record);
+            (event, _) => {
+                self.links.extend(matches!(event, Event::Run(_)).then_some(None));
+                self.collector.event(event);
             }
         }
     }
@@ -93,7 +94,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use ombx_record::{
-        file::Rounds,
+        event::Rounds,
         link::{BENCH, key_of_link},
         result::{Check, Measurement, Metric, Place, Work},
         stats::Summary,

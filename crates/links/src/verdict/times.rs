@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ombx_record::{
-    file::{Round, RoundMark},
+    event::{Round, RoundMark},
     link::{ALONE, RETEST, ends_of},
     order::sort_by_value,
     random::SplitMix64,

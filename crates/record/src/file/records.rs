@@ -15,9 +15,11 @@ use ruzstd::decoding::{
 };
 
 use crate::{
-    file::{ReadError, Record, lines, parse},
+    event::Event,
+    file::{ReadError, parse},
     link::MOST_RANKS,
     regular_file::{open_found, open_named},
+    result::valid::follows_from_samples,
 };
 
 /// Maximum length of a line in bytes.
@@ -104,7 +106,7 @@ impl<R: BufRead> Records<R> {
     }
 
     /// Returns the next record, or `None` at the end of the file.
-    fn advance(&mut self) -> Result<Option<Record>, ReadError> {
+    fn advance(&mut self) -> Result<Option<Event<'static>>, ReadError> {
         loop {
             self.line.clear();
             self.number += 1;
@@ -139,35 +141,36 @@ impl<R: BufRead> Records<R> {
                     return Ok(None);
                 }
                 Err(e) => return Err(e),
-                Ok(None) => {}
-                Ok(Some(record)) => {
-                    self.in_order(&record).map_err(bad)?;
-                    self.count_kept(&record)?;
-                    if let Record::Launch(row) = &record {
-                        lines::follows_from_samples(row).map_err(bad)?;
+                Ok(Some(event)) if event.is_kept() => {
+                    self.in_order(&event).map_err(bad)?;
+                    self.count_kept(&event)?;
+                    if let Event::Row(row) = &event {
+                        follows_from_samples(row).map_err(bad)?;
                     }
-                    return Ok(Some(record));
+                    return Ok(Some(event));
                 }
+                Ok(_) => {}
             }
         }
     }
 
-    fn in_order(&mut self, record: &Record) -> Result<(), String> {
-        match record {
-            Record::Run(_) => (self.runs, self.rows, self.ended) = (self.runs + 1, 0, false),
+    fn in_order(&mut self, event: &Event<'_>) -> Result<(), String> {
+        match event {
+            Event::Run(_) => (self.runs, self.rows, self.ended) = (self.runs + 1, 0, false),
             _ if self.runs == 0 => return Err("a run record must come first".into()),
-            Record::Case(_) | Record::Verdict(_) | Record::Launched(_) => {}
+            Event::Case(_) | Event::Verdict(_) | Event::Launched(_) => {}
             _ if self.ended => return Err("it follows the end record of its run".into()),
-            Record::End(_, tally) if tally.cases != self.rows => {
+            Event::End { tally, .. } if tally.cases != self.rows => {
                 return Err(format!(
                     "it counts {} rows, but its run has {}: lines are missing",
                     tally.cases, self.rows
                 ));
             }
-            Record::Grown(_) => {}
-            Record::End(..) => self.ended = true,
-            Record::Launch(_) => self.rows += 1,
-            Record::Round(round) => self.rows += round.len() as u64,
+            Event::Grown { .. } => {}
+            Event::End { .. } => self.ended = true,
+            Event::Row(_) => self.rows += 1,
+            Event::Round(round) => self.rows += round.len() as u64,
+            _ => {}
         }
         Ok(())
     }
@@ -175,11 +178,11 @@ impl<R: BufRead> Records<R> {
 
 impl<R> Records<R> {
     /// Counts the bytes of a record, unless they are links that no reader keeps. A file with too many is a result file all the same.
-    fn count_kept(&mut self, record: &Record) -> io::Result<()> {
-        if let Record::Run(run) = record {
+    fn count_kept(&mut self, event: &Event<'_>) -> io::Result<()> {
+        if let Event::Run(run) = event {
             self.is_large = run.places.len() > MOST_RANKS;
         }
-        if self.is_large && matches!(record, Record::Round(_)) {
+        if self.is_large && matches!(event, Event::Round(_)) {
             return Ok(());
         }
         self.kept += self.line.len() as u64;
@@ -195,7 +198,7 @@ impl<R> Records<R> {
 }
 
 impl<R: BufRead> Iterator for Records<R> {
-    type Item = Result<Record, ReadError>;
+    type Item = Result<Event<'static>, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.done {
@@ -310,7 +313,7 @@ impl Read for Frames {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::{borrow::Cow, io::Write};
 
     use flate2::{Compression, write::GzEncoder};
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -377,17 +380,18 @@ mod tests {
 
     /// Returns the error of a run over so many ranks with a round, of which a reader may keep the first record only.
     fn error_of_ranks(ranks: usize) -> Option<String> {
-        let Record::Run(mut run) = Records::new(GOLDEN.as_bytes()).next().unwrap().unwrap() else {
+        let Event::Run(mut run) = Records::new(GOLDEN.as_bytes()).next().unwrap().unwrap() else {
             panic!("no run")
         };
-        run.places = vec![run.places[0].clone(); ranks];
+        let place = run.places[0].clone();
+        run.to_mut().places = vec![place; ranks];
         let mut text = Vec::new();
-        write(&mut text, &Record::Run(run)).unwrap();
+        write(&mut text, &Event::Run(run)).unwrap();
         let most_kept = text.len() as u64;
         let row = Measurement { bytes: Some(8), ..Measurement::new(BENCH, "links", Metric::Latency, 2) };
         let (from, to, median_ns) = (vec![0], vec![1], vec![900.0]);
         let round = Round { row, number: Some(0), from, to, median_ns, marks: Vec::new() };
-        write(&mut text, &Record::Round(Box::new(round))).unwrap();
+        write(&mut text, &Event::Round(Cow::Owned(round))).unwrap();
         let mut records = Records { most_kept, ..Records::new(text.as_slice()) };
         records.find_map(Result::err).map(|error| error.to_string())
     }

@@ -9,9 +9,8 @@ use ombx_estimate::{
     text::heading,
 };
 use ombx_record::{
-    file::RunOutcome,
     order::grouped,
-    result::{Check, Measurement, Metric, Outcome},
+    result::{Check, Measurement, Metric, Outcome, RunOutcome},
     unit::{Bytes, counted},
     verdict::Conclusion,
 };

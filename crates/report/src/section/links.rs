@@ -4,9 +4,8 @@ use maud::{Markup, html};
 use ombx_estimate::number::{Units, four_digits};
 use ombx_links::verdict::{self, LinkSweep, LinkTimes, SlowLink};
 use ombx_record::{
-    file::RunOutcome,
     order::sort_by_number,
-    result::Metric,
+    result::{Metric, RunOutcome},
     unit::{Bytes, counted},
     verdict::{Component, Verdict},
 };

@@ -14,7 +14,7 @@ use ombx_record::{
     file::{self, ResultFile, RunWithRows},
     result::{
         Check, ClockFacts, Figure, Level, Mark, MarkCode, Measurement, Metric, Mismatch, Outcome,
-        OverLaunches, Place, Run, Samples, Tally, Work,
+        OverLaunches, Place, Run, RunOutcome, Samples, Tally, Work,
     },
     stats::Summary,
     unit::Rank,
@@ -52,6 +52,7 @@ fn run(hosts: &[&str]) -> Run {
         env: BTreeMap::from([("UCX_TLS".into(), "rc".into())]),
         software: Facts::from([("commit".into(), Fact::Known("abc123".into()))]),
         hosts: hosts.iter().map(|host| facts_of(host)).collect(),
+        launched: None,
     }
 }
 
@@ -70,7 +71,7 @@ fn row(bench: &str, axes: &[(&str, &str)], bytes: u64, ns: f64) -> Measurement {
 }
 
 fn file(run: Run, rows: Vec<Measurement>) -> ResultFile {
-    let end = Some((file::RunOutcome::Complete, Tally { cases: rows.len() as u64, ..Tally::default() }));
+    let end = Some((RunOutcome::Complete, Tally { cases: rows.len() as u64, ..Tally::default() }));
     let mut sweep = LinkSweep::of_run(&run);
     rows.iter().for_each(|row| sweep.add(row));
     let verdict = Some(Box::new(sweep.verdict()));
@@ -190,7 +191,7 @@ fn incomplete_runs_are_reported() {
     assert!(rendered(&[("k.jsonl", &killed)]).contains("k.jsonl after 4 rows: the run has no end record"));
     killed.cut_off = true;
     assert!(rendered(&[("k.jsonl", &killed)]).contains("ends inside a record"));
-    killed.runs[0].end = Some((file::RunOutcome::Interrupted, Tally::default()));
+    killed.runs[0].end = Some((RunOutcome::Interrupted, Tally::default()));
     killed.cut_off = false;
     assert!(rendered(&[("k.jsonl", &killed)]).contains("interrupted"));
 }

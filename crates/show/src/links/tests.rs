@@ -2,6 +2,8 @@
 
 mod groups;
 
+use std::borrow::Cow;
+
 use ombx_record::{
     result::{Level, Mark, MarkCode, Metric, Place, Work},
     stats::Summary,
@@ -49,7 +51,7 @@ fn launch_of(
     (factor, links): (f64, impl Iterator<Item = (u32, u32)>),
 ) {
     let golden = ombx_testkit::golden();
-    renderer.run(out, run).unwrap();
+    renderer.event(out, &Event::Run(Cow::Borrowed(run))).unwrap();
     sweep.begin(run);
     for (from, to) in links {
         let ns = factor * if from.min(to) == 1 && from.max(to) == 3 { 2e6 } else { 1e6 };
@@ -65,13 +67,13 @@ fn launch_of(
             trust: trust.to_vec(),
             ..golden.rows[0].clone()
         };
-        renderer.case(out, &row).unwrap();
+        renderer.event(out, &Event::row(&row)).unwrap();
         sweep.add(&row);
     }
     if sweep.is_last() {
-        renderer.verdict(&sweep.verdict());
+        renderer.event(out, &Event::Verdict(Cow::Owned(sweep.verdict()))).unwrap();
     }
-    renderer.end(out, RunOutcome::Complete, &Tally::default()).unwrap();
+    renderer.event(out, &Event::End { outcome: RunOutcome::Complete, tally: Tally::default() }).unwrap();
 }
 
 #[test]
@@ -222,8 +224,8 @@ fn the_line_for_monitoring_has_status_verdict_and_figures() {
     assert!(shared.starts_with("OMBX LINKS UNKNOWN - no verdict: ranks share CPUs"), "{shared}");
     // An incomplete sweep has no line: the error that ended it has.
     let (mut renderer, mut out) = (monitoring(), Vec::new());
-    renderer.run(&mut out, &ombx_testkit::golden().run).unwrap();
-    renderer.end(&mut out, RunOutcome::Broken, &Tally::default()).unwrap();
+    renderer.event(&mut out, &Event::Run(Cow::Borrowed(&ombx_testkit::golden().run))).unwrap();
+    renderer.event(&mut out, &Event::End { outcome: RunOutcome::Broken, tally: Tally::default() }).unwrap();
     renderer.finish(&mut out).unwrap();
     assert!(out.is_empty());
 }

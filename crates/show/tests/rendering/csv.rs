@@ -1,11 +1,12 @@
 //! CSV.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use ombx_estimate::number::{RateUnit, TimeUnit};
 use ombx_record::{
+    event::Event,
     file,
-    result::{Mark, MarkCode, Outcome},
+    result::{Mark, MarkCode, Outcome, RunOutcome},
 };
 use ombx_show::{Csv, Renderer};
 
@@ -19,7 +20,7 @@ fn records(text: &str) -> Vec<HashMap<String, String>> {
 #[test]
 fn of_the_golden_run() {
     let file::RunWithRows { run, rows, .. } = golden();
-    insta::assert_snapshot!(rendered(&mut Csv::default(), &run, &rows, file::RunOutcome::Complete));
+    insta::assert_snapshot!(rendered(&mut Csv::default(), &run, &rows, RunOutcome::Complete));
 }
 
 #[test]
@@ -31,7 +32,7 @@ fn the_header_is_written_once() {
     assert_eq!(text.matches("run,bench,key").count(), 1, "{text}");
     assert_eq!(records(&text).len(), 6);
     let mut nothing = Vec::new();
-    Csv::default().run(&mut nothing, &golden().run).unwrap();
+    Csv::default().event(&mut nothing, &Event::Run(Cow::Owned(golden().run))).unwrap();
     assert!(nothing.is_empty(), "no header before it is known that there are rows");
 }
 
@@ -54,7 +55,7 @@ fn quoted_text_is_unquoted_unchanged() {
     let file::RunWithRows { mut run, mut rows, .. } = golden();
     run.library = "one, \"two\" three;four".into();
     rows[0].trust[0].code = "a;b,c\"d".into();
-    let text = rendered(&mut Csv::default(), &run, &rows, file::RunOutcome::Complete);
+    let text = rendered(&mut Csv::default(), &run, &rows, RunOutcome::Complete);
     let records = records(&text);
     assert_eq!(records.len(), 4);
     assert_eq!(records[0]["library"], run.library);
@@ -87,7 +88,7 @@ fn each_mark_has_its_level_and_notes_do_not_prevent_publishing() {
         Mark::with_advice(MarkCode::Governor, "g", "a"),
         Mark::with_advice(MarkCode::SharedCpu, "s", "a"),
     ];
-    let records = records(&rendered(&mut Csv::default(), &run, &rows, file::RunOutcome::Complete));
+    let records = records(&rendered(&mut Csv::default(), &run, &rows, RunOutcome::Complete));
     let of = |row: usize| [&*records[row]["trust"], &*records[row]["levels"], &*records[row]["publishable"]];
     assert_eq!(of(0), ["governor;unbound", "note;note", "true"]);
     assert_eq!(of(1), ["governor;shared_cpu", "note;invalid", "false"]);
@@ -99,7 +100,7 @@ fn no_cell_is_a_formula_or_has_control_characters() {
     let file::RunWithRows { mut run, mut rows, .. } = golden();
     run.library = "=HYPERLINK(\"http://x\")".into();
     rows[0].outcome = Outcome::Skipped("@SUM(A1)\u{1b}[2J".into());
-    let text = rendered(&mut Csv::default(), &run, &rows, file::RunOutcome::Complete);
+    let text = rendered(&mut Csv::default(), &run, &rows, RunOutcome::Complete);
     assert!(text.contains("'=HYPERLINK") && text.contains(",'@SUM(A1) [2J,"), "{text}");
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
 }

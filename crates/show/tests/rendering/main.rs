@@ -7,14 +7,17 @@ mod osu;
 mod pipeline;
 mod table;
 
+use std::borrow::Cow;
+
 use ombx_estimate::{
     launches::Cases,
     number::{RateUnit, TimeUnit, Units},
     percentiles::Percentiles,
 };
 use ombx_record::{
+    event::Event,
     file,
-    result::{BusTraffic, Measurement, Metric, OverLaunches, Run, Samples, Tally, Work},
+    result::{BusTraffic, Measurement, Metric, OverLaunches, Run, RunOutcome, Samples, Tally, Work},
     stats::Summary,
 };
 use ombx_show::{Renderer, Shown};
@@ -52,22 +55,22 @@ fn rendered(
     renderer: &mut dyn Renderer,
     run: &Run,
     rows: &[Measurement],
-    outcome: file::RunOutcome,
+    outcome: ombx_record::result::RunOutcome,
 ) -> String {
     let mut out = Vec::new();
     let mut tally = Tally::default();
-    renderer.run(&mut out, run).unwrap();
+    renderer.event(&mut out, &Event::Run(Cow::Borrowed(run))).unwrap();
     for row in rows {
         tally.add(row);
-        renderer.case(&mut out, row).unwrap();
+        renderer.event(&mut out, &Event::row(row)).unwrap();
     }
-    renderer.end(&mut out, outcome, &tally).unwrap();
+    renderer.event(&mut out, &Event::End { outcome, tally }).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 /// Renders rows of a complete run.
 fn complete(renderer: &mut dyn Renderer, rows: &[Measurement]) -> String {
-    rendered(renderer, &golden().run, rows, file::RunOutcome::Complete)
+    rendered(renderer, &golden().run, rows, RunOutcome::Complete)
 }
 
 /// Returns a row of a ping-pong with one iteration per sample.

@@ -2,7 +2,7 @@
 
 use ombx_record::{
     file,
-    result::{Growth, Mark, MarkCode, Measurement, Run},
+    result::{Growth, Mark, MarkCode, Measurement, Run, RunOutcome},
 };
 use ombx_show::{OpenMetrics, Renderer};
 
@@ -10,7 +10,7 @@ use crate::{golden, of_launches, rendered};
 
 fn text_of(run: &Run, rows: &[Measurement]) -> String {
     let mut gauges = OpenMetrics::default();
-    rendered(&mut gauges, run, rows, file::RunOutcome::Complete);
+    rendered(&mut gauges, run, rows, RunOutcome::Complete);
     let mut text = Vec::new();
     gauges.finish(&mut text).unwrap();
     String::from_utf8(text).unwrap()

@@ -4,7 +4,7 @@ use ombx_core::benchmark::Osu;
 use ombx_drop_in::osu::{OsuColumns, OsuTable};
 use ombx_record::{
     file,
-    result::{Aggregation, Check, Figure, Measurement, Mismatch, Outcome, Samples, Work},
+    result::{Aggregation, Check, Figure, Measurement, Mismatch, Outcome, RunOutcome, Samples, Work},
     stats::Summary,
     unit::Rank,
 };
@@ -44,7 +44,7 @@ fn parsed<'a>(text: &'a str, size: &str) -> Option<&'a str> {
 #[test]
 fn of_the_golden_run() {
     let file::RunWithRows { run, rows, .. } = golden();
-    insta::assert_snapshot!(rendered(&mut OsuTable::new(titles), &run, &rows, file::RunOutcome::Complete));
+    insta::assert_snapshot!(rendered(&mut OsuTable::new(titles), &run, &rows, RunOutcome::Complete));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn comments_name_choices_and_means() {
 #[test]
 fn an_incomplete_run_ends_with_a_comment() {
     let row = latency(8, &[320; 10]);
-    let text = rendered(&mut OsuTable::new(titles), &golden().run, &[row], file::RunOutcome::Interrupted);
+    let text = rendered(&mut OsuTable::new(titles), &golden().run, &[row], RunOutcome::Interrupted);
     assert!(text.ends_with("# not complete: the run ended after 1 rows\n"), "{text}");
 }
 

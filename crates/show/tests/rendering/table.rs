@@ -6,7 +6,7 @@ use ombx_estimate::{
 };
 use ombx_record::{
     file,
-    result::{Figure, Level, Mark, MarkCode, Measurement, Outcome},
+    result::{Figure, Level, Mark, MarkCode, Measurement, Outcome, RunOutcome},
 };
 use ombx_show::Table;
 
@@ -32,7 +32,7 @@ fn grid(text: &str) -> Vec<&str> {
 #[test]
 fn of_the_golden_run() {
     let file::RunWithRows { run, rows, .. } = golden();
-    insta::assert_snapshot!(rendered(&mut Table::default(), &run, &rows, file::RunOutcome::Complete));
+    insta::assert_snapshot!(rendered(&mut Table::default(), &run, &rows, RunOutcome::Complete));
 }
 
 #[test]
@@ -247,12 +247,11 @@ fn without_marks_it_is_at_most_120_columns_wide() {
 fn an_incomplete_run_is_marked() {
     let rows = [latency(8, &around(2000, 400))];
     let of = |rows: &[Measurement], outcome| rendered(&mut Table::default(), &golden().run, rows, outcome);
-    assert!(of(&rows, file::RunOutcome::Interrupted).ends_with("\nnot complete: interrupted after 1 row\n"));
+    assert!(of(&rows, RunOutcome::Interrupted).ends_with("\nnot complete: interrupted after 1 row\n"));
     assert!(
-        of(&[], file::RunOutcome::Interrupted)
-            .ends_with("no rows\n\nnot complete: interrupted after 0 rows\n")
+        of(&[], RunOutcome::Interrupted).ends_with("no rows\n\nnot complete: interrupted after 0 rows\n")
     );
-    assert!(of(&rows, file::RunOutcome::Broken).contains("the job ended early, after 1 row\n"));
+    assert!(of(&rows, RunOutcome::Broken).contains("the job ended early, after 1 row\n"));
 }
 
 #[test]
@@ -260,11 +259,7 @@ fn the_heading_shortens_hosts_and_library() {
     let mut run = golden().run;
     run.library = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4\nmore".into();
     let head = |run: &_| {
-        rendered(&mut Table::default(), run, &[], file::RunOutcome::Complete)
-            .lines()
-            .next()
-            .unwrap()
-            .to_owned()
+        rendered(&mut Table::default(), run, &[], RunOutcome::Complete).lines().next().unwrap().to_owned()
     };
     assert_eq!(head(&run), "ombx 0.1.0 (release) · Open MPI v4.1.4 · 2 ranks on n01:0 n02:0");
     let apart = run.places.clone();
@@ -287,7 +282,7 @@ fn control_characters_of_a_file_are_removed() {
     rows[0].trust[0].advice = "y\nz".into();
     rows[2].outcome = Outcome::Skipped("\u{1b}]0;title\u{7} \u{202e}txet\u{2028}".into());
     rows[3].outcome = Outcome::Failed("a\nb".into());
-    let text = rendered(&mut Table::default(), &run, &rows, file::RunOutcome::Complete);
+    let text = rendered(&mut Table::default(), &run, &rows, RunOutcome::Complete);
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
     assert!(!text.contains(['\u{202e}', '\u{2028}']), "{text:?}");
 }
@@ -318,8 +313,7 @@ fn additional_figures_have_columns_or_reasons() {
 #[test]
 fn rows_over_launches_have_their_number_and_range() {
     let file::RunWithRows { run, mut rows, .. } = of_launches();
-    let shown =
-        |rows: &[Measurement]| rendered(&mut Table::default(), &run, rows, file::RunOutcome::Complete);
+    let shown = |rows: &[Measurement]| rendered(&mut Table::default(), &run, rows, RunOutcome::Complete);
     let text = shown(&rows);
     assert!(text.contains("3 launches, cases in random order") && text.contains("(75%)"), "{text}");
     assert!(text.contains("min launch  max launch  launches") && !text.contains("1 launch:"), "{text}");

@@ -1,6 +1,9 @@
 //! Truncated files, newer versions, and other files: a typed error, never a panic.
 
-use ombx_record::file::{self, ReadError};
+use ombx_record::{
+    event::Event,
+    file::{self, ReadError},
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -112,7 +115,7 @@ fn rows_are_between_run_and_end_records() {
 }
 
 /// Parses the latency row of the golden file with one value replaced. `pointer` is a JSON pointer without its first slash.
-fn spoilt(pointer: &str, value: Value) -> Result<Option<file::Record>, ReadError> {
+fn spoilt(pointer: &str, value: Value) -> Result<Option<Event<'static>>, ReadError> {
     let mut row = json(GOLDEN.lines().nth(1).unwrap());
     *row.pointer_mut(&format!("/{pointer}")).unwrap_or_else(|| panic!("{pointer}")) = value;
     file::parse(&row.to_string(), 2)

@@ -1,9 +1,12 @@
 //! Comparison and output of arbitrary files end in text or a typed error, never in a panic.
 
+use std::borrow::Cow;
+
 use ombx_compare::{Comparison, Settings, SideResults};
 use ombx_record::{
-    file::{self, Record, Records, RunWithRows},
-    result::{Measurement, Tally},
+    event::Event,
+    file::{self, Records, RunWithRows},
+    result::{Measurement, RunOutcome, Tally},
 };
 use ombx_show::{self, OpenMetrics, Paint, Renderer};
 use proptest::prelude::*;
@@ -92,9 +95,11 @@ fn assert_labels(labels: &str) {
 fn open_metrics(runs: &[RunWithRows]) -> String {
     let (mut out, mut renderer) = (Vec::new(), OpenMetrics::default());
     for run in runs {
-        renderer.run(&mut out, &run.run).unwrap();
-        run.rows.iter().for_each(|row| renderer.case(&mut out, row).unwrap());
-        renderer.end(&mut out, file::RunOutcome::Complete, &Tally::default()).unwrap();
+        renderer.event(&mut out, &Event::Run(Cow::Borrowed(&run.run))).unwrap();
+        run.rows.iter().for_each(|row| renderer.event(&mut out, &Event::row(row)).unwrap());
+        renderer
+            .event(&mut out, &Event::End { outcome: RunOutcome::Complete, tally: Tally::default() })
+            .unwrap();
     }
     renderer.finish(&mut out).unwrap();
     String::from_utf8(out).unwrap()
@@ -126,7 +131,7 @@ proptest! {
         bytes[at] = byte;
         let mut damaged = SideResults::named("damaged");
         let records = Records::new(&bytes[..bytes.len() - cut.min(at)]);
-        records.map_while(Result::ok).for_each(|record: Record| damaged.record(&record));
+        records.map_while(Result::ok).for_each(|event| damaged.event(&event));
         let whole = side(&file::read(GOLDEN.as_bytes()).unwrap().runs);
         printed(&damaged, &whole);
         printed(&whole, &damaged);

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use ombx_estimate::launches::Cases;
 use ombx_record::{
-    file::{self, Record},
-    result::{Aggregation, Check, Measurement, Metric, Mismatch, Outcome, Tally, Work},
+    event::Event,
+    file,
+    result::{Aggregation, Check, Measurement, Metric, Mismatch, Outcome, RunOutcome, Tally, Work},
     stats::{Percentile, Summary},
     unit::Rank,
 };
@@ -39,7 +40,7 @@ fn the_run_is_read() {
     );
     assert_eq!((run.plan["sync"].as_str(), run.env["UCX_TLS"].as_str()), ("pscw", "rc,sm"));
     let tally = Tally { cases: 4, skipped: 1, failed: 0, corrupt: 1 };
-    assert_eq!(file.runs[0].end, Some((file::RunOutcome::Complete, tally)));
+    assert_eq!(file.runs[0].end, Some((RunOutcome::Complete, tally)));
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn a_file_of_three_launches_is_read() {
     let numbers: Vec<&str> = file.runs.iter().map(|run| run.run.plan["launch"].as_str()).collect();
     assert_eq!(numbers, ["1", "2", "3"]);
     for run in &file.runs {
-        assert_eq!(run.end, Some((file::RunOutcome::Complete, Tally { cases: 2, ..Tally::default() })));
+        assert_eq!(run.end, Some((RunOutcome::Complete, Tally { cases: 2, ..Tally::default() })));
         assert_eq!(run.rows.len(), 2);
         for row in &run.rows {
             assert_eq!((row.samples[0].elapsed_ns.len(), &row.launches), (12, &None), "{}", row.key);
@@ -131,7 +132,7 @@ fn estimates_are_reproduced_from_the_launches() {
     let written: Vec<Measurement> = (1..)
         .zip(OF_LAUNCHES.lines())
         .filter_map(|(number, text)| match file::parse(text, number).unwrap().unwrap() {
-            Record::Case(row) => Some(*row),
+            Event::Case(row) => Some(row.into_owned()),
             _ => None,
         })
         .collect();
@@ -147,14 +148,10 @@ fn estimates_are_reproduced_from_the_launches() {
 #[test]
 fn writing_gives_the_same_lines() {
     for (number, text) in (1..).zip(GOLDEN.lines().chain(OF_LAUNCHES.lines())) {
-        let record: Record = file::parse(text, number).unwrap().unwrap();
-        let written = match &record {
+        let event: Event<'_> = file::parse(text, number).unwrap().unwrap();
+        let written = match &event {
             // A `case` with raw samples is the row of the only launch.
-            Record::Launch(row) if json(text)["kind"] == "case" => {
-                let mut out = Vec::new();
-                file::write_case(&mut out, row).unwrap();
-                out
-            }
+            Event::Row(row) if json(text)["kind"] == "case" => line(&Event::Case(row.clone())),
             other => line(other),
         };
         let written = String::from_utf8(written).unwrap();

@@ -9,9 +9,12 @@ mod round_trip;
 #[cfg(feature = "schema")]
 mod schema;
 
-use ombx_record::file::{self, ReadError, Record, ResultFile};
+use ombx_record::{
+    event::Event,
+    file::{self, ReadError, ResultFile},
+};
 
-fn line(record: &Record) -> Vec<u8> {
+fn line(record: &Event<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     file::write(&mut out, record).unwrap();
     out

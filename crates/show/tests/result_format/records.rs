@@ -1,13 +1,13 @@
 //! Arbitrary records for property tests.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use ombx_record::{
+    event::{Event, Round, RoundMark},
     fact::{Fact, Facts, HostFacts},
-    file::{self, Ending, Record},
     result::{
-        Aggregation, Check, ClockFacts, Figure, Growth, Level, Mark, Measurement, Metric, Mismatch, Outcome,
-        Phases, Place, RoundTrips, Run, Samples, Tally, Work,
+        Aggregation, Check, ClockFacts, Ending, Figure, Growth, Level, Mark, Measurement, Metric, Mismatch,
+        Outcome, Phases, Place, RoundTrips, Run, RunOutcome, Samples, Tally, Work,
     },
     stats::Summary,
     unit::Rank,
@@ -18,10 +18,10 @@ use proptest::{
     prelude::*,
 };
 
-pub(crate) fn any_record() -> impl Strategy<Value = Record> {
+pub(crate) fn any_record() -> impl Strategy<Value = Event<'static>> {
     prop_oneof![
-        any_run().prop_map(|run| Record::Run(Box::new(run))),
-        any_row().prop_map(|row| Record::Launch(Box::new(row))),
+        any_run().prop_map(|run| Event::Run(Cow::Owned(run))),
+        any_row().prop_map(|row| Event::Row(Cow::Owned(row))),
         any_round(),
         any_grown(),
         any_end(),
@@ -29,7 +29,7 @@ pub(crate) fn any_record() -> impl Strategy<Value = Record> {
     ]
 }
 
-fn any_round() -> impl Strategy<Value = Record> {
+fn any_round() -> impl Strategy<Value = Event<'static>> {
     let link = (any::<u32>(), any::<u32>(), 0.0..1e12f32);
     let bytes = option::of(any::<u64>());
     (vec(link, 1..20), option::of(any::<u32>()), bytes, any_row()).prop_map(|(links, number, bytes, row)| {
@@ -40,8 +40,8 @@ fn any_round() -> impl Strategy<Value = Record> {
             checked: row.checked,
             ..Measurement::new("links", row.key, row.metric, row.ranks)
         };
-        let marks = vec![file::RoundMark { mark: Mark::with_advice("few", "few", "more"), links: vec![0] }];
-        Record::Round(Box::new(file::Round {
+        let marks = vec![RoundMark { mark: Mark::with_advice("few", "few", "more"), links: vec![0] }];
+        Event::Round(Cow::Owned(Round {
             row,
             number,
             from: links.iter().map(|link| link.0).collect(),
@@ -52,13 +52,13 @@ fn any_round() -> impl Strategy<Value = Record> {
     })
 }
 
-fn any_grown() -> impl Strategy<Value = Record> {
+fn any_grown() -> impl Strategy<Value = Event<'static>> {
     let one = (text(), text(), text(), any::<u64>());
     let grown = one.prop_map(|(host, device, counter, by)| Growth { host, device, counter, by });
-    vec(grown, 0..4).prop_map(Record::Grown)
+    vec(grown, 0..4).prop_map(|grown| Event::Grown { grown: Cow::Owned(grown) })
 }
 
-fn any_launched() -> impl Strategy<Value = Record> {
+fn any_launched() -> impl Strategy<Value = Event<'static>> {
     let why = prop_oneof![
         Just(Ending::Precise),
         Just(Ending::Most),
@@ -68,19 +68,18 @@ fn any_launched() -> impl Strategy<Value = Record> {
     ];
     let ended = option::of((why, 0.0..1.0f64, any::<bool>()));
     (option::of(1e-3..1e9f64), 0.0..1e9f64, ended).prop_map(|(core_to_core_ns, elapsed_s, ended)| {
-        let ended = ended.map(|(why, precision, is_asked)| file::Ended { why, precision, is_asked });
-        Record::Launched(file::Launched { core_to_core_ns, elapsed_s, ended })
+        let ended =
+            ended.map(|(why, precision, is_asked)| ombx_record::result::Ended { why, precision, is_asked });
+        Event::Launched(ombx_record::result::Launched { core_to_core_ns, elapsed_s, ended })
     })
 }
 
-pub(crate) fn any_end() -> impl Strategy<Value = Record> {
-    let outcome = prop_oneof![
-        Just(file::RunOutcome::Complete),
-        Just(file::RunOutcome::Interrupted),
-        Just(file::RunOutcome::Broken)
-    ];
-    (outcome, any::<[u64; 4]>()).prop_map(|(outcome, [cases, skipped, failed, corrupt])| {
-        Record::End(outcome, Tally { cases, skipped, failed, corrupt })
+pub(crate) fn any_end() -> impl Strategy<Value = Event<'static>> {
+    let outcome =
+        prop_oneof![Just(RunOutcome::Complete), Just(RunOutcome::Interrupted), Just(RunOutcome::Broken)];
+    (outcome, any::<[u64; 4]>()).prop_map(|(outcome, [cases, skipped, failed, corrupt])| Event::End {
+        outcome,
+        tally: Tally { cases, skipped, failed, corrupt },
     })
 }
 
@@ -120,6 +119,7 @@ pub(crate) fn any_run() -> impl Strategy<Value = Run> {
             env,
             software,
             hosts,
+            launched: None,
         },
     )
 }

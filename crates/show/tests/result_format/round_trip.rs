@@ -1,7 +1,10 @@
 //! Written records are read back, also with unknown fields and records added.
 
+use std::borrow::Cow;
+
 use ombx_record::{
-    file::{self, Record},
+    event::Event,
+    file,
     result::{Measurement, Tally},
 };
 use proptest::prelude::*;
@@ -29,13 +32,13 @@ proptest! {
         end in prop::option::of(any_end()),
     ) {
         let end = end.map(|end| match end {
-            Record::End(outcome, tally) => Record::End(outcome, Tally { cases: rows.len() as u64, ..tally }),
+            Event::End { outcome, tally } => Event::End { outcome, tally: Tally { cases: rows.len() as u64, ..tally } },
             other => other,
         });
         // Figures must follow from samples, and random ones do not.
         let rows: Vec<Measurement> = rows.into_iter().map(|row| Measurement { samples: Vec::new(), ..row }).collect();
-        let mut bytes = line(&Record::Run(Box::new(run.clone())));
-        rows.iter().for_each(|row| bytes.extend(line(&Record::Launch(Box::new(row.clone())))));
+        let mut bytes = line(&Event::Run(Cow::Owned(run.clone())));
+        rows.iter().for_each(|row| bytes.extend(line(&Event::Row(Cow::Owned(row.clone())))));
         end.iter().for_each(|end| bytes.extend(line(end)));
         let twice = read([bytes.clone(), bytes.clone()].concat()).unwrap();
         prop_assert_eq!(twice.runs.len(), 2, "files can be joined");
@@ -44,7 +47,7 @@ proptest! {
         prop_assert!(!file.cut_off);
         prop_assert_eq!(&file.runs[0].run, &run);
         prop_assert_eq!(&file.runs[0].rows, &rows);
-        prop_assert_eq!(file.runs[0].end.map(|(outcome, tally)| Record::End(outcome, tally)), end);
+        prop_assert_eq!(file.runs[0].end.map(|(outcome, tally)| Event::End { outcome, tally }), end);
     }
 
     #[test]
@@ -98,7 +101,7 @@ fn invalid_rows_are_not_written() {
     let mut nonsense = row.clone();
     nonsense.summary.as_mut().unwrap().mean = f64::NAN;
     let mut out = Vec::new();
-    let error = file::write(&mut out, &Record::Launch(Box::new(nonsense))).unwrap_err();
+    let error = file::write(&mut out, &Event::Row(Cow::Owned(nonsense))).unwrap_err();
     assert_eq!(error.to_string(), "p2p.latency/bytes=8: mean_ns is NaN, which is not a time");
     assert!(out.is_empty());
 }

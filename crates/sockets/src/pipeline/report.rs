@@ -1,10 +1,11 @@
 //! Measuring a pipeline: repeats and checks runs until the stop rule is met, and fills a row.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, time::Duration};
 
 use ombx_core::{
     benchmark::{Case, Figure, Figures, Metric, Work},
     error::{Error, Kind, Result},
+    event::Event,
     measure::{
         plan::{Effort, Verify},
         session::Session,
@@ -41,13 +42,13 @@ pub(super) fn measure(
 ) -> Result<()> {
     let mut row = empty_row(session, case, plan, None);
     session.team.name_task(&row.key);
-    session.sink.starting(&row);
+    session.sink.event(&Event::Starting(Cow::Borrowed(&row)))?;
     let within = |e: Error| e.within(session.bench.name);
     let before = Counters::now();
     let pipeline = match start(plan, hosts) {
         Err(e) if e.kind() == Kind::Unsupported => {
             row.outcome = Outcome::Skipped(e.to_string());
-            return session.sink.case(&row);
+            return session.sink.event(&Event::row(&row));
         }
         started => started.map_err(within)?,
     };
@@ -103,11 +104,12 @@ pub(super) fn measure(
             checked: row.checked,
         }));
     }
-    session.sink.case(&row)?;
+    session.sink.event(&Event::row(&row))?;
     if plan.status.is_some() && !runs.is_empty() {
         for node in 0..plan.shape.nodes {
             let empty = empty_row(session, case, plan, Some(node));
-            session.sink.case(&node_row(empty, &row, plan, &runs, node as usize))?;
+            let row = node_row(empty, &row, plan, &runs, node as usize);
+            session.sink.event(&Event::row(&row))?;
         }
     }
     Ok(())
@@ -268,16 +270,21 @@ impl Measuring<'_, '_> {
             (0..self.plan.shape.nodes).map(|node| self.pipeline.name(node).to_owned()).collect();
         let shape = self.plan.shape;
         let sink = &mut self.session.sink;
+        let mut told = Ok(());
         let run = self.pipeline.run(data, |node, status| {
-            sink.status(node, &status_line(&names[node as usize], &shape, number, status));
-            sink.alive();
+            let line = status_line(&names[node as usize], &shape, number, status).into();
+            if told.is_ok() {
+                told = sink.event(&Event::Status { process: node, line });
+            }
         })?;
+        told?;
         if self.plan.status.is_some_and(|interval| self.shown.elapsed() >= interval) {
             self.shown = Since::now();
             for ((node, name), times) in (0..).zip(&names).zip(&run.nodes) {
                 let all = u64::from(shape.buffers);
                 let status = NodeStatus { left: all, arrived: all, elapsed_ns: times.elapsed_ns() };
-                self.session.sink.status(node, &status_line(name, &shape, number, status));
+                let line = status_line(name, &shape, number, status).into();
+                self.session.sink.event(&Event::Status { process: node, line })?;
             }
         }
         if self.checks && !self.has_failed() {
@@ -289,7 +296,7 @@ impl Measuring<'_, '_> {
                 }
             };
         }
-        self.session.sink.alive();
+        self.session.sink.event(&Event::Alive)?;
         Ok(run)
     }
 }

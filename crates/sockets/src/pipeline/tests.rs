@@ -6,12 +6,13 @@ use ombx_core::{
     benchmark::{Case, Choice, Chosen, Figure, ParameterValue},
     clock::{Clock, host_ns},
     error::Kind,
+    event::Event,
     measure::{
         plan::{Effort, Verify},
         runner::{Part, run_all},
         session::Sink,
     },
-    result::{Check, Measurement, Outcome, Run, Tally},
+    result::{Check, Measurement, Outcome},
     team::{Alone, Fabric},
 };
 use ombx_testkit::Directory;
@@ -213,20 +214,12 @@ fn an_unverified_row_is_marked() {
 struct Reports(Vec<Measurement>, Vec<(u32, String)>);
 
 impl Sink for Reports {
-    fn run(&mut self, _: &Run) -> Result<()> {
-        Ok(())
-    }
-
-    fn status(&mut self, process: u32, line: &str) {
-        self.1.push((process, line.to_owned()));
-    }
-
-    fn case(&mut self, row: &Measurement) -> Result<()> {
-        self.0.push(row.clone());
-        Ok(())
-    }
-
-    fn end(&mut self, _: &Tally) -> Result<()> {
+    fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        match event {
+            Event::Row(row) => self.0.push(row.clone().into_owned()),
+            Event::Status { process, line } => self.1.push((*process, line.to_string())),
+            _ => {}
+        }
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use ombx_compare::{Comparison, Settings, SideResults, Turn, Verdict};
 use ombx_estimate::{launches::LOOKS, state};
 use ombx_record::{
     file::{self, RunWithRows},
-    result::Measurement,
+    result::{Launched, Measurement},
     stats::Summary,
 };
 
@@ -117,8 +117,8 @@ static TEMPLATE: LazyLock<RunWithRows> = LazyLock::new(|| {
     let golden = include_bytes!("../../../../crates/record/tests/golden/one_launch.jsonl");
     let mut run = file::read(golden.as_slice()).unwrap_or_default().runs.remove(0);
     run.run.places.truncate(1);
-    run.run.plan =
-        [(state::BEFORE, "58"), (state::AFTER, "58")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    run.run.plan = [(state::BEFORE.to_owned(), "58".to_owned())].into();
+    run.run.launched = Some(Launched { core_to_core_ns: Some(58.0), ..Launched::default() });
     run.rows.truncate(1);
     run
 });

@@ -22,8 +22,10 @@ use ombx_launch::{
 };
 use ombx_record::{
     error::{Error, Exit, Result},
-    file::{self, Record, Records, RunOutcome},
+    event::Event,
+    file::{self, Records},
     regular_file::standard_input_again,
+    result::RunOutcome,
 };
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -55,7 +57,7 @@ pub(super) struct Variable {
 /// How a launch ended.
 pub(super) enum Ended {
     /// With all its rows. The exit code tells whether rows were skipped, failed or wrong.
-    Complete(u8, Vec<Record>),
+    Complete(u8, Vec<Event<'static>>),
     /// By a signal of the user.
     Interrupted(u8),
 }
@@ -143,7 +145,7 @@ impl SideCommand {
         child: &mut Child,
         turn: &Turn,
         mut file: Option<&mut ResultTarget>,
-    ) -> Result<Vec<Record>> {
+    ) -> Result<Vec<Event<'static>>> {
         let mut records = Vec::new();
         for record in child.stdout.take().into_iter().flat_map(|out| Records::new(BufReader::new(out))) {
             let mut record = record
@@ -151,14 +153,14 @@ impl SideCommand {
             if records.len() == MOST_RECORDS {
                 return Err(Error::fabric(format!("{self} prints without end")));
             }
-            if let Record::Run(run) = &mut record {
-                turn.add_to(run);
+            if let Event::Run(run) = &mut record {
+                turn.add_to(run.to_mut());
             }
             if let Some(file) = &mut file {
                 file.write(|out| file::write(out, &record))?;
             }
-            if let Record::Launch(row) = &mut record {
-                row.samples.iter_mut().for_each(|samples| samples.elapsed_ns = Vec::new());
+            if let Event::Row(row) = &mut record {
+                row.to_mut().samples.iter_mut().for_each(|samples| samples.elapsed_ns = Vec::new());
             }
             records.push(record);
         }
@@ -214,9 +216,9 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Returns whether the last end among the records is that of a complete run.
-fn is_complete(records: &[Record]) -> bool {
+fn is_complete(records: &[Event<'static>]) -> bool {
     let ends = records.iter().rev().filter_map(|record| match record {
-        Record::End(outcome, _) => Some(*outcome),
+        Event::End { outcome, .. } => Some(*outcome),
         _ => None,
     });
     ends.take(1).eq([RunOutcome::Complete])

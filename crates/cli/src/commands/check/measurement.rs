@@ -16,8 +16,8 @@ use ombx_launch::{
 };
 use ombx_record::{
     error::{Error, Exit, Result},
-    file::{self, ResultFile, RunOutcome},
-    result::{Measurement, Run},
+    file::{self, ResultFile},
+    result::{Measurement, Run, RunOutcome},
 };
 
 use super::expectations::Entry;

@@ -1,11 +1,9 @@
 //! A slow switch in every form: eight hosts on four switches, of which one is slow.
 
+use std::borrow::Cow;
+
 use ombx_links::verdict::LinkSweep;
-use ombx_record::{
-    file::{self, Record},
-    link::BENCH,
-    verdict::Verdict,
-};
+use ombx_record::{event::Event, file, link::BENCH, verdict::Verdict};
 
 use crate::{OpenMetrics, links::tests::*};
 
@@ -41,10 +39,10 @@ fn sweep() -> (Run, Vec<Measurement>) {
 
 fn text_of(renderer: &mut dyn Renderer) -> String {
     let ((run, rows), mut out) = (sweep(), Vec::new());
-    renderer.run(&mut out, &run).unwrap();
-    rows.iter().for_each(|row| renderer.case(&mut out, row).unwrap());
-    renderer.verdict(&record());
-    renderer.end(&mut out, RunOutcome::Complete, &Tally::default()).unwrap();
+    renderer.event(&mut out, &Event::Run(Cow::Borrowed(&run))).unwrap();
+    rows.iter().for_each(|row| renderer.event(&mut out, &Event::row(row)).unwrap());
+    renderer.event(&mut out, &Event::Verdict(Cow::Owned(record()))).unwrap();
+    renderer.event(&mut out, &Event::End { outcome: RunOutcome::Complete, tally: Tally::default() }).unwrap();
     renderer.finish(&mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
@@ -77,10 +75,10 @@ fn the_verdict_is_a_record_that_is_read_as_it_was_written() {
     assert_eq!((part.hosts.join(" ").as_str(), part.bytes), ("n4 n5", 1_000_000));
     assert!((part.factor - 2.0).abs() < 0.1 && record.nameable.len() == 1, "{record:?}");
     let mut line = Vec::new();
-    file::write(&mut line, &Record::Verdict(Box::new(record.clone()))).unwrap();
+    file::write(&mut line, &Event::Verdict(Cow::Owned(record.clone()))).unwrap();
     let line = String::from_utf8(line).unwrap();
     assert!(line.starts_with("{\"kind\":\"verdict\",\"conclusion\":\"slow\","), "{line}");
-    assert_eq!(file::parse(&line, 1).unwrap(), Some(Record::Verdict(Box::new(record))));
+    assert_eq!(file::parse(&line, 1).unwrap(), Some(Event::Verdict(Cow::Owned(record))));
 }
 
 #[test]
@@ -132,10 +130,11 @@ fn gauges_have_hosts_as_labels_and_nothing_of_the_run() {
     let (mut again, (mut run, rows)) = (Vec::new(), sweep());
     for id in ["r1", "r2"] {
         run.id = id.into();
-        both.run(&mut again, &run).unwrap();
-        rows.iter().for_each(|row| both.case(&mut again, row).unwrap());
-        both.verdict(&record());
-        both.end(&mut again, RunOutcome::Complete, &Tally::default()).unwrap();
+        both.event(&mut again, &Event::Run(Cow::Borrowed(&run))).unwrap();
+        rows.iter().for_each(|row| both.event(&mut again, &Event::row(row)).unwrap());
+        both.event(&mut again, &Event::Verdict(Cow::Owned(record()))).unwrap();
+        let end = Event::End { outcome: RunOutcome::Complete, tally: Tally::default() };
+        both.event(&mut again, &end).unwrap();
     }
     both.finish(&mut again).unwrap();
     assert_eq!(series(&String::from_utf8(again).unwrap()), series(&text));

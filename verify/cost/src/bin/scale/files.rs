@@ -1,6 +1,7 @@
 //! Large result files: time and peak memory of the commands that read them, in a release build.
 
 use std::{
+    borrow::Cow,
     fs::{self, File},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
@@ -13,10 +14,11 @@ use ombx_cost::link::{self, normal, normal_of};
 use ombx_host::environment;
 use ombx_links::verdict::LinkSweep;
 use ombx_record::{
+    event::Event,
     fact::{Fact, Facts, HostFacts},
-    file::{self, Record, RunOutcome},
+    file,
     link::BENCH,
-    result::{Check, Measurement, Metric, Run, Samples, Tally, Work},
+    result::{Check, Measurement, Metric, Run, RunOutcome, Samples, Tally, Work},
     stats::Summary,
     unit::Rank,
 };
@@ -212,7 +214,10 @@ fn row(case: u32, launch: u32, samples: usize, seed: u64) -> Measurement {
 }
 
 fn end(out: &mut dyn Write, cases: u64) -> io::Result<()> {
-    file::write(out, &Record::End(RunOutcome::Complete, Tally { cases, ..Tally::default() }))
+    file::write(
+        out,
+        &Event::End { outcome: RunOutcome::Complete, tally: Tally { cases, ..Tally::default() } },
+    )
 }
 
 /// Writes one side of a comparison: ten launches.
@@ -220,8 +225,8 @@ fn sides_of(out: &mut dyn Write, rows: u32, seed: u64) -> io::Result<()> {
     let cases = rows / 10;
     for launch in 0..10 {
         let run = run_record(&format!("side-{seed}-{launch}"), launch, 2);
-        file::write(out, &Record::Run(Box::new(run)))?;
-        (0..cases).try_for_each(|case| file::write_launch(out, &row(case, launch, 50, seed)))?;
+        file::write(out, &Event::Run(Cow::Owned(run)))?;
+        (0..cases).try_for_each(|case| file::write(out, &Event::row(&row(case, launch, 50, seed))))?;
         end(out, cases.into())?;
     }
     Ok(())
@@ -246,8 +251,10 @@ fn result_of_day(out: &mut dyn Write, day: u32) -> io::Result<()> {
     let hosts = vec![HostFacts { hosts: names, facts: facts("host", of_hosts) }];
     // Every job has another number.
     let env = [("SLURM_JOB_ID".to_owned(), day.to_string())].into();
-    file::write(out, &Record::Run(Box::new(Run { software, hosts, env, ..run })))?;
-    (0..10).try_for_each(|case| file::write_case(out, &row(case, day % 4096, 50, u64::from(day))))?;
+    file::write(out, &Event::Run(Cow::Owned(Run { software, hosts, env, ..run })))?;
+    (0..10).try_for_each(|case| {
+        file::write(out, &Event::Case(Cow::Owned(row(case, day % 4096, 50, u64::from(day)))))
+    })?;
     end(out, 10)
 }
 
@@ -263,8 +270,8 @@ fn samples_of(out: &mut dyn Write, bytes: u64) -> io::Result<()> {
     let (launches, samples) = (10, 4000);
     let cases = (bytes / (6 * samples as u64) / u64::from(launches)).max(1) as u32;
     for launch in 0..launches {
-        file::write(out, &Record::Run(Box::new(run_record(&format!("samples-{launch}"), launch, 2))))?;
-        (0..cases).try_for_each(|case| file::write_launch(out, &row(case, launch, samples, 1)))?;
+        file::write(out, &Event::Run(Cow::Owned(run_record(&format!("samples-{launch}"), launch, 2))))?;
+        (0..cases).try_for_each(|case| file::write(out, &Event::row(&row(case, launch, samples, 1))))?;
         end(out, cases.into())?;
     }
     Ok(())
@@ -276,7 +283,7 @@ fn links_of(out: &mut dyn Write, hosts: u32) -> io::Result<()> {
     run.plan.insert("benchmarks".into(), BENCH.into());
     run.plan.insert("links".into(), Mode::Parallel.name().into());
     let mut sweep = LinkSweep::of_run(&run);
-    file::write(out, &Record::Run(Box::new(run)))?;
+    file::write(out, &Event::Run(Cow::Owned(run)))?;
     let schedule = Mode::Parallel.schedule(hosts, Some(1));
     let mut cases = 0;
     for number in rounds_of(&schedule, None) {
@@ -286,10 +293,10 @@ fn links_of(out: &mut dyn Write, hosts: u32) -> io::Result<()> {
         let round = link::round(number, &links, |ends| link_ns(hosts, ends));
         cases += round.len() as u64;
         sweep.add_round(&round);
-        file::write(out, &Record::Round(Box::new(round)))?;
+        file::write(out, &Event::Round(Cow::Owned(round)))?;
     }
     end(out, cases)?;
-    file::write(out, &Record::Verdict(Box::new(sweep.verdict())))
+    file::write(out, &Event::Verdict(Cow::Owned(sweep.verdict())))
 }
 
 /// Returns the time of a link. One host is slow.

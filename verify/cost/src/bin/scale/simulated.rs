@@ -7,6 +7,7 @@ mod machine;
 mod team;
 
 use std::{
+    borrow::Cow,
     fs::{self, File},
     io::{BufWriter, Write},
     process::Command,
@@ -26,8 +27,9 @@ use ombx_cost::link::BYTES;
 use ombx_links::verdict::{Criteria, LinkSweep};
 use ombx_record::{
     error::Error,
-    file::{self, Record, Round, Rounds, RunOutcome},
-    result::{Measurement, Metric, Run, Tally},
+    event::{Event, Round, Rounds},
+    file,
+    result::Metric,
     unit::Bytes,
 };
 use ombx_show::{Links, Renderer};
@@ -63,7 +65,7 @@ static LINK: Benchmark =
 fn run_link(session: &mut Session<'_>) -> ombx_record::error::Result<()> {
     let team: &dyn std::any::Any = session.team;
     let pair: &Pair = team.downcast_ref().ok_or_else(|| Error::fabric("the team is not simulated"))?;
-    if pair.is_timed { session.sink.case(&pair.row()) } else { Ok(()) }
+    if pair.is_timed { session.sink.event(&Event::row(&pair.row())) } else { Ok(()) }
 }
 
 /// What a sweep took.
@@ -195,34 +197,30 @@ fn unwritable(why: std::io::Error) -> Error {
 
 impl RankZero {
     fn write(&mut self, ended: Vec<Round>) -> ombx_record::error::Result<()> {
-        let mut records = ended.into_iter().map(|round| Record::Round(Box::new(round)));
+        let mut records = ended.into_iter().map(|round| Event::Round(Cow::Owned(round)));
         records.try_for_each(|record| file::write(&mut self.file, &record).map_err(unwritable))
     }
 }
 
 impl Sink for RankZero {
-    fn run(&mut self, run: &Run) -> ombx_record::error::Result<()> {
-        file::write(&mut self.file, &Record::Run(Box::new(run.clone()))).map_err(unwritable)?;
-        self.judge.begin(run);
-        self.screen.run(&mut std::io::sink(), run).map_err(unwritable)
-    }
-
-    fn case(&mut self, row: &Measurement) -> ombx_record::error::Result<()> {
-        let (ended, is_taken) = self.rounds.add(row);
+    fn event(&mut self, event: &Event<'_>) -> ombx_record::error::Result<()> {
+        if !event.is_kept() {
+            return Ok(());
+        }
+        let (ended, is_taken) = match event {
+            Event::Row(row) => self.rounds.add(row),
+            _ => (self.rounds.end(), false),
+        };
         self.write(ended)?;
         if !is_taken {
-            file::write_case(&mut self.file, row).map_err(unwritable)?;
+            file::write(&mut self.file, event).map_err(unwritable)?;
         }
-        self.judge.add(row);
-        self.screen.case(&mut std::io::sink(), row).map_err(unwritable)
-    }
-
-    fn end(&mut self, tally: &Tally) -> ombx_record::error::Result<()> {
-        let ended = self.rounds.end();
-        self.write(ended)?;
-        let end = Record::End(RunOutcome::Complete, *tally);
-        file::write(&mut self.file, &end).map_err(unwritable)?;
-        self.screen.end(&mut std::io::sink(), RunOutcome::Complete, tally).map_err(unwritable)
+        match event {
+            Event::Run(run) => self.judge.begin(run),
+            Event::Row(row) => self.judge.add(row),
+            _ => {}
+        }
+        self.screen.event(&mut std::io::sink(), event).map_err(unwritable)
     }
 }
 

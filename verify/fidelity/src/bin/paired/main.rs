@@ -16,13 +16,14 @@ use fastrand::Rng;
 use ombx_core::{
     benchmark::{Choice, Registry, Threading},
     clock::Clock,
-    measure::session::Session,
+    measure::session::{Memory, Session},
     team::Team,
 };
 use ombx_mpi::{Mpi, library_version};
 use ombx_p2p as _;
 use ombx_record::{
     error::{Error, Kind, Result},
+    result::Outcome,
     unit::Rank,
 };
 use ombx_rma as _;
@@ -106,20 +107,26 @@ fn run(options: &Options) -> Result<()> {
 }
 
 /// Runs one row through the engine of ombx. Collective.
-fn measure(mut comparison: Comparison<'_>, row: &Row, clock: &Clock, mpi: &Mpi) -> Result<Found> {
+fn measure(comparison: Comparison<'_>, row: &Row, clock: &Clock, mpi: &Mpi) -> Result<Found> {
     let (team, plan): (&dyn Team, _) = (mpi.team(), row.plan());
     if let Err(why) = (row.bench.available)() {
         return Ok(Found::Skipped(why));
     }
     let assignment = team.agree(row.bench.ranks.layout.assign(team.size(), None))?;
     let choice = Choice { bench: row.bench, preset: &[] };
-    let run =
-        (row.bench.run)(&mut Session::new(team, assignment, (&plan, clock, &[]), choice, &mut comparison));
-    match run {
+    let mut rows = Memory::default();
+    let mut session = Session::new(team, assignment, (&plan, clock, &[]), choice, &mut rows);
+    session.instead = Some(&comparison);
+    match (row.bench.run)(&mut session) {
         Err(error) if error.kind() == Kind::Unsupported => return Ok(Found::Skipped(error.to_string())),
         done => done?,
     }
-    Ok(comparison.found.take().unwrap_or_else(|| Found::Skipped("the benchmark opened no kernel".into())))
+    let why = rows.rows.into_iter().find_map(|row| match row.outcome {
+        Outcome::Skipped(why) | Outcome::Failed(why) => Some(why),
+        Outcome::Ok => None,
+    });
+    let skipped = || Found::Skipped(why.unwrap_or_else(|| "the benchmark opened no kernel".into()));
+    Ok(comparison.found.take().unwrap_or_else(skipped))
 }
 
 /// Checks that the C loops read the clock of ombx.

@@ -6,14 +6,13 @@ use fastrand::Rng;
 use ombx_core::{
     benchmark::{Case, Context, Role},
     clock::Clock,
-    measure::{open_kernel::OpenKernel, session::Sink},
+    measure::{open_kernel::OpenKernel, session::MeasureKernel},
     pacing::mesh::Mesh as _,
     team::Team,
 };
 use ombx_mpi::{Mesh, MpiTeam};
 use ombx_record::{
     error::{Error, Result},
-    result::{Measurement, Outcome, Run, Tally},
     stats::{median, order_bounds},
     unit::Rank,
 };
@@ -63,7 +62,7 @@ pub(crate) enum Found {
     Skipped(String),
 }
 
-/// A sink that compares each open kernel with its C loop.
+/// Compares each open kernel with its C loop.
 pub(crate) struct Comparison<'a> {
     pub(crate) team: &'a MpiTeam,
     pub(crate) clock: &'a Clock,
@@ -74,14 +73,10 @@ pub(crate) struct Comparison<'a> {
     pub(crate) found: RefCell<Option<Found>>,
 }
 
-impl Sink for Comparison<'_> {
-    fn run(&mut self, _: &Run) -> Result<()> {
-        Ok(())
-    }
-
-    fn takes(&self, kernel: &mut dyn OpenKernel, case: &Case, role: Role) -> Result<bool> {
+impl MeasureKernel for Comparison<'_> {
+    fn measure(&self, kernel: &mut dyn OpenKernel, case: &Case, role: Role) -> Result<()> {
         if self.found.borrow().is_some() {
-            return Ok(true);
+            return Ok(());
         }
         let reference =
             Loop::find(&self.row.reference, self.team.handles(), case.depth()).ok_or_else(|| {
@@ -96,17 +91,6 @@ impl Sink for Comparison<'_> {
             Work::Count(iterations) => pairs.count(iterations)?,
         };
         *self.found.borrow_mut() = Some(found);
-        Ok(true)
-    }
-
-    fn case(&mut self, row: &Measurement) -> Result<()> {
-        if let Outcome::Skipped(why) | Outcome::Failed(why) = &row.outcome {
-            self.found.borrow_mut().get_or_insert(Found::Skipped(why.clone()));
-        }
-        Ok(())
-    }
-
-    fn end(&mut self, _: &Tally) -> Result<()> {
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ use ombx_links::verdict::{Retest, TIMES_AGAIN};
 use ombx_record::{
     codec,
     error::{Error, Result},
+    event::Event,
     file,
     link::{ALONE, ATTEMPT, REFERENCE, RETEST, ROUND},
     result::{Check, Measurement, Metric, Outcome, Place, Samples, Work},
@@ -143,7 +144,7 @@ impl SimulatedTeam {
         };
         let row = renumbered(row(&self.machine, ends, step.kind()), ends.map(Rank), &labels);
         let mut line = Vec::new();
-        file::write_launch(&mut line, &row).map_err(|e| Error::fabric(e.to_string()))?;
+        file::write(&mut line, &Event::row(&row)).map_err(|e| Error::fabric(e.to_string()))?;
         Ok(Some(line))
     }
 }

@@ -12,8 +12,8 @@ use serde::{
 use serde_json::{json, value::RawValue};
 
 use crate::{
-    file::lines::{check_row, is_finite_and_not_negative},
     link::{BENCH, RETEST, ROUND, ends_of, key_of_link},
+    result::valid::{check_row, is_finite_and_not_negative},
     result::{Level, Mark, Measurement, Outcome},
     stats::Summary,
 };
@@ -174,7 +174,7 @@ impl Round {
     }
 
     /// Checks the record, both before writing and after reading. The error names the violated condition.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let links = self.len();
         if links == 0 || self.to.len() != links || self.median_ns.len() != links {
             return Err("from, to and median_ns must have one entry for each link".into());
@@ -333,8 +333,11 @@ fn rounded(ns: f64) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use crate::{
-        file::{self, Record, round::*},
+        event::{Event, round::*},
+        file,
         result::{Check, Figure, MarkCode, Metric, Phases, Samples, Work},
     };
 
@@ -375,11 +378,11 @@ mod tests {
         assert!(taken && round.len() == ranks as usize && round.number == Some(3));
         assert_eq!((round.row.checked, round.row.samples.len()), (20, 0));
         let mut line = Vec::new();
-        file::write(&mut line, &Record::Round(Box::new(round.clone()))).unwrap();
+        file::write(&mut line, &Event::Round(Cow::Borrowed(round))).unwrap();
         // A link is two rows, one in each direction.
         assert!(line.len() <= 20 * ranks as usize, "{} bytes", line.len());
         let read = file::parse(std::str::from_utf8(&line).unwrap(), 1).unwrap().unwrap();
-        assert_eq!(read, Record::Round(Box::new(round.clone())));
+        assert_eq!(read, Event::Round(Cow::Borrowed(round)));
         let back: Vec<Measurement> = round.rows().collect();
         let first = row(0, ranks - 1, Some(3), 5016.2);
         assert_eq!((&back[0].key, &back[0].axes, back[0].work), (&first.key, &first.axes, first.work));
