@@ -40,8 +40,7 @@ pub enum Event<'a> {
         #[cfg_attr(feature = "schema", schemars(with = "RowWithRates<'static>"))]
         Cow<'a, Measurement>,
     ),
-    /// Row over all launches. It follows the last run and is derived from the rows of the launches. If there is only one launch, it is the row
-    /// of that launch, with its raw samples.
+    /// Row over all launches, derived from theirs after the last run; of a single launch, its row with raw samples.
     Case(
         #[serde(serialize_with = "with_rates")]
         #[cfg_attr(feature = "schema", schemars(with = "RowWithRates<'static>"))]
