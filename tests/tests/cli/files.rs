@@ -2,6 +2,7 @@
 
 use std::{fs::File, path::PathBuf, process::Command};
 
+use ombx_record::result::Ending;
 use ombx_tests::{Done, Files, Job, missing, results};
 use rustix::process::Signal;
 
@@ -44,7 +45,8 @@ fn json_lines_have_the_end_of_every_launch() {
     let path = files.write("three.jsonl", [1, 2, 3].map(launch).concat());
     let again = files.write("again.jsonl", show(&path, "--format jsonl").expect(0).stdout);
     let runs = results::runs_of(&again);
-    assert_eq!((runs.len(), &runs[2].run.plan["ended"][..]), (3, "budget"));
+    let ended = |at: usize| runs[at].run.launched.and_then(|launched| launched.ended).map(|ended| ended.why);
+    assert_eq!((runs.len(), ended(1), ended(2)), (3, None, Some(Ending::Budget)));
     assert_eq!(runs, results::runs_of(&path));
     assert_eq!(show(&again, "").expect(0).stdout, show(&path, "").expect(0).stdout);
 }
