@@ -6,8 +6,12 @@ fn main() {
     // A program that runs at any address has tens of thousands of relocations. One with a fixed address has none, which saves 2 MB of its
     // file and of the memory of every rank.
     println!("cargo::rustc-link-arg-bins=-no-pie");
-    // An MPI outside of the loader's directories is found where the compiler wrapper has found it.
-    let run_paths = env::var("DEP_OMBX_MPI_RUN_PATHS").unwrap_or_default();
+    // An MPI outside of the loader's directories is found where the compiler wrapper has found it. `ombx_mpi` tells this to crates that name
+    // it in their manifest.
+    let run_paths = match env::var("DEP_OMBX_MPI_RUN_PATHS") {
+        Err(_) if env::var_os("CARGO_FEATURE_MPI").is_some() => panic!("ombx-mpi is no direct dependency"),
+        run_paths => run_paths.unwrap_or_default(),
+    };
     for path in run_paths.split(':').filter(|path| !path.is_empty()) {
         println!("cargo::rustc-link-arg-bins=-Wl,-rpath,{path}");
     }

@@ -1,4 +1,5 @@
-//! What a measurement is: its run, its rows with raw samples and marks, the verdict on links, and the file that keeps them.
+//! What a measurement is: its run, its rows with raw samples and marks, the verdict on links, what happens while it runs, and the file
+//! that keeps it.
 //!
 //! Programs that read result files need this crate alone. It knows no benchmark, measures nothing and judges nothing, so that neither a
 //! change of how something is measured nor one of how it is shown reaches the other side through it.

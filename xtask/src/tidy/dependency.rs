@@ -73,6 +73,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-core",
             "ombx-sweep",
             "ombx-accelerator",
+            "ombx-mpi",
             "ombx-p2p",
             "ombx-collective",
             "ombx-rma",
