@@ -9,7 +9,7 @@ use std::{
 
 use ombx_toolchain::{Mpi, NO_TEST, Outcome, Result, Share, Step, cannot_run, cargo, counts, succeeds};
 
-use crate::{delegate::Program, fuzz, package::Need, sanitize, setup, slices, test::Run, tidy};
+use crate::{count, delegate::Program, fuzz, package::Need, sanitize, setup, slices, test::Run, tidy};
 
 /// Oldest Rust with which ombx compiles: `rust-version` of the workspace.
 const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
@@ -81,6 +81,9 @@ pub(crate) const CHECKS: &[Check] = &[
     check("format", Tier::Change, "cargo fmt", |run| {
         with_tool(run, "fmt", "rustup component add rustfmt", &["--all", "--check"])
     }),
+    check("count", Tier::Change, "circles of imports, sizes of crates, no parser in ranks", |_| {
+        vec![Step::timed("count", || count::check().map(|count| outcome(count, "bound(s) broken")))]
+    }),
     check("tidy", Tier::Change, "rules of the repository", |run| {
         let violations = || tidy::check(&run.workspace).map(|count| outcome(count, "violation(s)"));
         vec![Step::timed("tidy", violations)]
@@ -125,9 +128,12 @@ pub(crate) const CHECKS: &[Check] = &[
         "a third of the faults that matter most, drawn by the number of commits",
         faults,
     )),
-    check("examples", Tier::Change, "programs in the documentation of the crates", |run| {
-        run.unit_tests("examples", &["--doc"])
-    }),
+    check(
+        "examples",
+        Tier::Change,
+        "programs in the documentation of the crates, and one that reads results",
+        |run| [run.unit_tests("examples", &["--doc"]), vec![reader(run)]].concat(),
+    ),
     check("oldest-rust", Tier::Nightly, "compiles with the oldest supported Rust", oldest_rust),
     check(
         "without-mpi",
@@ -421,6 +427,18 @@ fn oldest_rust(run: &Run) -> Vec<Step> {
         check.env("MPICC", &mpi.mpicc);
     }
     vec![Step::run(name, &mut check)]
+}
+
+/// Compiles and runs the program of `examples/reader`, which reads a result file.
+fn reader(run: &Run) -> Step {
+    let root = &run.workspace.root;
+    let mut program = cargo();
+    program
+        .args(["run", "--quiet", "--locked", "--manifest-path"])
+        .arg(root.join("examples/reader/Cargo.toml"));
+    program.arg("--target-dir").arg(run.workspace.target.join("reader"));
+    program.arg("--").arg(root.join("crates/record/tests/golden/one_launch.jsonl"));
+    Step::run("examples/reader", &mut program)
 }
 
 /// Compiles ombx for sockets alone. Whatever looks for an MPI or a C compiler finds none.

@@ -1,12 +1,15 @@
-//! `cargo xtask count`: lines of code, files and words of documents in the repository.
+//! `cargo xtask count`: lines of code, files and words of documents in the repository, and its structure.
 
 use std::{collections::BTreeSet, path::Path};
 
 use ombx_toolchain::{Failure, Result, Workspace, table};
 
-use crate::{repository, source::Source};
+use crate::{repository, source::Source, structure::Structure};
 
-/// Count lines of code without comments, blanks and tests, files, and words of documents, of what git tracks
+/// Count lines of code without comments, blanks and tests, files, words of documents, and circles of imports, of what git tracks
+///
+/// Fails if a circle of imports has more than 5 files, a crate more than 10,500 lines, or a started rank parses words of the user.
+/// Lines of the second table have comments and blanks left out, and not the other items that are tests.
 ///
 /// Tests are items marked `#[cfg(test)]`, modules that are declared so, files named tests.rs, and files in directories named tests.
 #[derive(clap::Args)]
@@ -16,10 +19,7 @@ pub(crate) struct Options {}
 pub(crate) fn main(_: &Options) -> Result<std::process::ExitCode> {
     let files = repository::files(&Workspace::read()?.root, &[])?;
     let rust = || files.iter().filter(|(path, _)| is_extension(path, "rs"));
-    let parsed = |(path, text): &(String, String)| {
-        Source::parse(path, text).map_err(|line| Failure::Missing(format!("{path}:{line}: is not Rust")))
-    };
-    let sources: Vec<Source> = rust().map(parsed).collect::<Result<_>>()?;
+    let sources = sources(&files)?;
     let tests: BTreeSet<String> = sources.iter().flat_map(test_modules).collect();
     let mut counts = Counts::default();
     for ((_, text), source) in rust().zip(&sources) {
@@ -28,8 +28,26 @@ pub(crate) fn main(_: &Options) -> Result<std::process::ExitCode> {
     for (_, text) in files.iter().filter(|(path, _)| is_document(path)) {
         counts.documents.add(words(text));
     }
-    println!("{}", counts.table());
-    Ok(std::process::ExitCode::SUCCESS)
+    let structure = Structure::new(&files, &sources);
+    println!("{}\n\n{}", counts.table(), structure.table());
+    let broken = structure.broken();
+    broken.iter().for_each(|sentence| println!("{sentence}"));
+    Ok(if broken.is_empty() { std::process::ExitCode::SUCCESS } else { std::process::ExitCode::FAILURE })
+}
+
+/// Prints the bounds that do not hold, and returns their number.
+pub(crate) fn check() -> Result<usize> {
+    let files = repository::files(&Workspace::read()?.root, &[])?;
+    let broken = Structure::new(&files, &sources(&files)?).broken();
+    broken.iter().for_each(|sentence| println!("{sentence}"));
+    Ok(broken.len())
+}
+
+fn sources(files: &[(String, String)]) -> Result<Vec<Source>> {
+    let parsed = |(path, text): &(String, String)| {
+        Source::parse(path, text).map_err(|line| Failure::Missing(format!("{path}:{line}: is not Rust")))
+    };
+    files.iter().filter(|(path, _)| is_extension(path, "rs")).map(parsed).collect()
 }
 
 fn is_extension(path: &str, extension: &str) -> bool {

@@ -17,6 +17,7 @@ mod sanitize;
 mod setup;
 mod slices;
 mod source;
+mod structure;
 mod test;
 mod tidy;
 

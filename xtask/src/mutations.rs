@@ -68,6 +68,13 @@ const MUTATIONS: &[Mutation] = &[
         seen: &[seen("tidy", "", "#a-cluster-on-one-machine")],
     },
     Mutation {
+        defect: "what ranks run has a parser of words",
+        file: "crates/launch/Cargo.toml",
+        before: "[dependencies]\n",
+        after: "[dependencies]\nclap.workspace = true\n",
+        seen: &[seen("count", "", "parsers of words in a started rank")],
+    },
+    Mutation {
         defect: "a dependency has no version",
         file: "crates/report/Cargo.toml",
         before: "ombx-draw.workspace = true",
