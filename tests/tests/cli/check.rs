@@ -27,6 +27,17 @@ fn json(path: &PathBuf, code: i32) -> Value {
     serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}\n{done}"))
 }
 
+/// Repeats a check until its row has an interval. Launches in two states of the machine, or of unknown state, leave a row without one,
+/// which misses no limit. Says that the test is skipped where this does not end.
+fn with_interval(job: impl Fn() -> Job) -> Option<Done> {
+    let tries = (0..5).map(|_| job().run());
+    let done = tries.into_iter().find(|done| !done.stdout.contains("the row has no interval"));
+    if done.is_none() {
+        ombx_tests::skipped("the machine has two states, which leave a row without an interval");
+    }
+    done
+}
+
 fn one_line(done: &Done, start: &str) {
     assert!(done.stdout.starts_with(start) && done.stdout.lines().count() == 1, "{done}");
 }
@@ -52,11 +63,14 @@ fn a_limit_that_holds() {
 fn a_limit_that_cannot_hold_is_measured_twice() {
     let files = Files::default();
     let path = file(&files, "busy = 'never'", IMPOSSIBLE);
-    let result = json(&path, 9);
+    let Some(done) = with_interval(|| check(&path, "--format json")) else { return };
+    let result: Value = serde_json::from_str(&done.expect(9).stdout).unwrap();
     let finding = &result["findings"][0];
     assert_eq!((&finding["result"], &finding["measured"]), (&"missed".into(), &2.into()), "{result}");
     let rows = files.path("rows.jsonl");
-    let done = check(&path, "--format nagios -o").arg(&rows).run().expect(2);
+    let nagios = || check(&path, "--format nagios --force -o").arg(&rows);
+    let Some(done) = with_interval(nagios) else { return };
+    let done = done.expect(2);
     done.leaves_nothing();
     one_line(&done, "OMBX CHECK CRITICAL - sockets.latency");
     assert!(done.stdout.contains("limit <1ns: missed (measured twice)"), "{done}");
@@ -91,10 +105,7 @@ fn good_days_are_learnt_and_compared() {
     }
     // A day that misses a limit is no good day, and a row that no day has is not judged.
     let bad = file(&files, keys, IMPOSSIBLE);
-    let done = check(&bad, "--learn").run();
-    if done.code == Some(8) && done.stdout.contains("the row has no interval") {
-        return ombx_tests::skipped("the machine has two states, which leave a row without an interval");
-    }
+    let Some(done) = with_interval(|| check(&bad, "--learn")) else { return };
     let done = done.expect(9);
     assert!(done.stdout.contains("not learnt"), "{done}");
     assert_eq!(fs::read_dir(files.path("good")).unwrap().count(), 3);
