@@ -53,7 +53,7 @@ pub fn ranks(bytes: &[u8]) {
             if let Ok(mut round) = collect::collect(team, aggregation, Vec::new()) {
                 collect::compare_starts(&mut round, &clock);
                 let mut samples = Vec::new();
-                collect::extend(&mut samples, 1, round);
+                collect::extend(&mut samples, 1, None, round);
             }
         }
     }

@@ -82,6 +82,7 @@ pub mod fuzz;
 
 /// How a benchmark is measured: the plan, sessions, timed loops, rounds of samples and the stop rule.
 pub mod measure {
+    pub mod alignment;
     mod background;
     pub mod collect;
     pub mod engine;

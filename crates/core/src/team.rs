@@ -42,6 +42,11 @@ pub trait Team: Any {
     }
     /// Waits until every rank has called it.
     fn barrier(&self) -> Result<()>;
+    /// Exchanges empty messages, which move the positions of later ones in the queues of the library. A transport without such queues
+    /// exchanges none.
+    fn shift(&self, _messages: Shift) -> Result<()> {
+        Ok(())
+    }
     /// Copies the bytes of rank 0 to every rank. All ranks pass the same length.
     fn broadcast(&self, bytes: &mut [u8]) -> Result<()>;
     /// Gathers the bytes of every rank on rank 0, in rank order; returns `None` on other ranks. Lengths may differ.
@@ -92,6 +97,19 @@ pub trait Team: Any {
     }
     /// Ends every rank immediately with an exit code.
     fn abort(&self, code: u8) -> !;
+}
+
+/// Empty messages that a rank sends to one rank and receives from another. What one sends, the other expects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shift {
+    /// Rank that gets messages of this one.
+    pub to: Rank,
+    /// Number of these messages.
+    pub sent: u64,
+    /// Rank that sends messages to this one.
+    pub from: Rank,
+    /// Number of these messages.
+    pub received: u64,
 }
 
 /// A barrier that this rank has entered.

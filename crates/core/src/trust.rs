@@ -17,7 +17,7 @@ use crate::benchmark::Threads;
 
 pub use self::row::{
     RowFacts, below_one_way, clocks_apart, costly_clock, late_starts, of_row, of_samples, one_byte,
-    saturated, starts_apart, throttled, wrong_clock,
+    saturated, several_levels, starts_apart, throttled, wrong_clock,
 };
 
 /// Codes of the marks that make the interval of a row unreliable.

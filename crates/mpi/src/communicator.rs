@@ -15,7 +15,7 @@ use ombx_core::{
     error::{Error, Result},
     fact::Facts,
     pacing::mesh,
-    team::{BYTES_OF_TURN, EnteredBarrier, Fabric, Team, turns},
+    team::{BYTES_OF_TURN, EnteredBarrier, Fabric, Shift, Team, turns},
     unit::Rank,
 };
 use ombx_host::watchdog;
@@ -32,6 +32,8 @@ use crate::{
 
 /// Tag of the messages by which two ranks create a communicator.
 const PAIR_TAG: c_int = 2;
+/// Tag of the empty messages between rounds.
+const SHIFT_TAG: c_int = 5;
 
 /// An owned communicator, freed when dropped. An MPI error on it ends the job with one sentence.
 #[derive(Debug)]
@@ -162,6 +164,23 @@ impl Comm {
     pub(crate) fn barrier(&self) -> Result<()> {
         // SAFETY: `self.raw` is valid until `self` is dropped.
         check("MPI_Barrier", unsafe { ffi::MPI_Barrier(self.raw) })
+    }
+
+    /// Exchanges empty messages: one of each direction at a time, as long as there are any, so that no rank waits for another to receive.
+    fn shift(&self, Shift { to, sent, from, received }: Shift) -> Result<()> {
+        let none = ptr::null_mut();
+        // SAFETY: it is a constant of the library.
+        let nobody = unsafe { ffi::RSMPI_PROC_NULL };
+        for at in 0..sent.max(received) {
+            let to = if at < sent { to.0 as c_int } else { nobody };
+            let from = if at < received { from.0 as c_int } else { nobody };
+            // SAFETY: the communicator is valid. Both counts are 0, so MPI accesses neither buffer.
+            check("MPI_Sendrecv", unsafe {
+                let (comm, ignore) = (self.raw, ffi::RSMPI_STATUS_IGNORE);
+                ffi::MPI_Sendrecv(none, 0, BYTE, to, SHIFT_TAG, none, 0, BYTE, from, SHIFT_TAG, comm, ignore)
+            })?;
+        }
+        Ok(())
     }
 
     /// Enters a barrier without waiting for it. Collective.
@@ -511,6 +530,10 @@ impl Team for MpiTeam {
 
     fn barrier(&self) -> Result<()> {
         self.comm.barrier()
+    }
+
+    fn shift(&self, messages: Shift) -> Result<()> {
+        self.comm.shift(messages)
     }
 
     fn broadcast(&self, bytes: &mut [u8]) -> Result<()> {

@@ -69,6 +69,21 @@ pub struct Samples {
     /// Round trips that alternated with the samples; a part of them is subtracted from each sample.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trips: Option<RoundTrips>,
+    /// How the samples are divided into rounds that start at different alignments; `None` if nothing was sent between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<Rounds>,
+}
+
+/// Division of samples into rounds of equal length. Before each round ranks exchange untimed messages, so that the rounds start at
+/// different positions in the queues of the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rounds {
+    /// Samples of a round. The last one may have fewer.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub samples: u32,
+    /// Seed of the numbers of messages.
+    pub seed: u64,
 }
 
 impl Samples {
@@ -332,7 +347,9 @@ impl Measurement {
         if samples.iter().any(|s| !s.started_ns.is_empty()) {
             return Summary::of_total(&times);
         }
-        let mut summary = Summary::of_batches(&times)?;
+        let rounds = Measurement::combine_rounds(samples, legs);
+        let mut summary =
+            if rounds.is_empty() { Summary::of_batches(&times)? } else { Summary::of_rounds(&rounds)? };
         for trips in samples.iter().filter_map(|s| s.round_trips.as_ref()) {
             let halves = trips.halves as f64 / 2.0;
             let interval =
@@ -423,21 +440,38 @@ impl Measurement {
     /// to the last end, on each clock of the timed ranks; the largest of these counts. Threads of a rank do not iterate in step, so
     /// the samples of each thread are separate values. Samples that a rank started late are left out, unless all are late.
     pub fn combine(samples: &[Samples], legs: u64) -> Vec<f64> {
-        let n = samples.iter().map(|s| s.elapsed_ns.len()).min().unwrap_or(0);
-        let threads: BTreeSet<u32> = samples.iter().map(|s| s.thread).collect();
-        let corrections: Vec<f64> = samples.iter().map(Samples::correction_ns).collect();
-        let leg = |(s, correction): (&Samples, &f64), i: usize| {
-            s.until_end_ns(i) as f64 / (s.batch as f64 * legs as f64) - correction
-        };
-        let slowest = |i: usize, thread: u32| {
-            let of = samples.iter().zip(&corrections).filter(|(s, _)| s.thread == thread);
-            of.map(|one| leg(one, i)).reduce(f64::max).unwrap_or(0.0)
-        };
-        let late: BTreeSet<u64> = samples.iter().flat_map(|s| s.late.iter().copied()).collect();
-        let on_time = |i: &usize| late.len() >= n || !late.contains(&(*i as u64));
-        let slowest = &slowest;
-        (0..n).filter(on_time).flat_map(|i| threads.iter().map(move |thread| slowest(i, *thread))).collect()
+        combined(samples, legs).into_iter().map(|(_, ns)| ns).collect()
     }
+
+    /// Returns the same times by rounds; nothing if the samples are not divided into rounds, or if their headline is a mean.
+    pub fn combine_rounds(samples: &[Samples], legs: u64) -> Vec<Vec<f64>> {
+        let is_mean = samples.iter().any(|s| !s.started_ns.is_empty());
+        let Some(rounds) = samples.first().and_then(|s| s.rounds).filter(|_| !is_mean) else {
+            return Vec::new();
+        };
+        let round = |(at, _): &(usize, f64)| at / rounds.samples.max(1) as usize;
+        let times = combined(samples, legs);
+        let rounds = times.chunk_by(|one, next| round(one) == round(next));
+        rounds.map(|times| times.iter().map(|(_, ns)| *ns).collect()).collect()
+    }
+}
+
+/// Returns what [`Measurement::combine`] returns, each time with the number of its sample.
+fn combined(samples: &[Samples], legs: u64) -> Vec<(usize, f64)> {
+    let n = samples.iter().map(|s| s.elapsed_ns.len()).min().unwrap_or(0);
+    let threads: BTreeSet<u32> = samples.iter().map(|s| s.thread).collect();
+    let corrections: Vec<f64> = samples.iter().map(Samples::correction_ns).collect();
+    let leg = |(s, correction): (&Samples, &f64), i: usize| {
+        s.until_end_ns(i) as f64 / (s.batch as f64 * legs as f64) - correction
+    };
+    let slowest = |i: usize, thread: u32| {
+        let of = samples.iter().zip(&corrections).filter(|(s, _)| s.thread == thread);
+        of.map(|one| leg(one, i)).reduce(f64::max).unwrap_or(0.0)
+    };
+    let late: BTreeSet<u64> = samples.iter().flat_map(|s| s.late.iter().copied()).collect();
+    let on_time = |i: &usize| late.len() >= n || !late.contains(&(*i as u64));
+    let slowest = &slowest;
+    (0..n).filter(on_time).flat_map(|i| threads.iter().map(move |thread| (i, slowest(i, *thread)))).collect()
 }
 
 /// What an estimate over several launches adds to a row. The median of its summary is the median of the launches' medians in the most

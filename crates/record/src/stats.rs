@@ -12,6 +12,8 @@ const LEAST_FOR_INTERVAL: usize = 6;
 const LEAST_WORTH: f64 = 10.0;
 /// Lag-1 autocorrelation of medians of blocks above which longer blocks are needed.
 const CORRELATED: f64 = 0.1;
+/// Autocorrelation of the medians of rounds above which the machine drifted.
+pub const DRIFT: f64 = 0.5;
 /// Minimum number of block medians from which their correlation is estimated.
 const FEWEST_BLOCKS: usize = 10;
 
@@ -109,6 +111,34 @@ impl Summary {
             lag1: lag1(samples),
             bimodal: bimodal(&sorted),
             ..Summary::default()
+        })
+    }
+
+    /// Summarises samples of batches that are divided into rounds, in the order of time, without percentiles; `None` without samples.
+    ///
+    /// The headline (the field `median`) is the mean of the rounds' medians. Rounds start at different positions in the queues of the
+    /// library, and all positions count equally. Its interval is that of Student's distribution, wider for rounds that depend on each
+    /// other. Deviation, autocorrelation and groups are those of samples relative to the median of their round.
+    pub fn of_rounds(rounds: &[Vec<f64>]) -> Option<Summary> {
+        let medians: Vec<f64> = rounds.iter().filter_map(|round| median(round)).collect();
+        let headline = medians.iter().sum::<f64>() / medians.len() as f64;
+        let measured = rounds.iter().filter(|round| !round.is_empty());
+        let relative = measured.zip(&medians).flat_map(|(round, median)| {
+            round.iter().map(move |ns| if *median > 0.0 { ns * headline / median } else { *ns })
+        });
+        let within = Summary::of_batches(&relative.collect::<Vec<f64>>())?;
+        let samples = rounds.concat();
+        // A machine that changes within the row does not change back and forth with each round.
+        let drifts = lag1(&medians) > DRIFT;
+        let extreme = |pick: fn(f64, f64) -> f64| samples.iter().copied().fold(samples[0], pick);
+        Some(Summary {
+            median: headline,
+            ci95: interval_of_mean(&medians, headline),
+            min: extreme(f64::min),
+            mean: samples.iter().sum::<f64>() / samples.len() as f64,
+            max: extreme(f64::max),
+            bimodal: if drifts { bimodal(&sorted(&samples)) } else { within.bimodal },
+            ..within
         })
     }
 
@@ -281,6 +311,33 @@ fn interval(samples: &[f64], sorted: &[f64], ranks: &[f64]) -> Option<[f64; 2]> 
     }
     let more = ((upper - lower) as f64 / 2.0 * (variance.sqrt() - 1.0)).ceil() as usize;
     (more < lower).then(|| [sorted[lower - 1 - more], sorted[upper - 1 + more]])
+}
+
+/// Returns the 95 % interval of the mean of values in the order of time; `None` for few values, or where they depend on each other so much
+/// that they are worth few independent ones.
+fn interval_of_mean(values: &[f64], mean: f64) -> Option<[f64; 2]> {
+    let n = values.len();
+    let widening = inflation(values.to_vec());
+    if n < LEAST_FOR_INTERVAL || widening > 1.0 && (n as f64) < LEAST_WORTH * widening {
+        return None;
+    }
+    let freedom = (n - 1) as f64;
+    let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / freedom;
+    let half = student975(freedom) * (variance * widening / n as f64).sqrt();
+    Some([(mean - half).max(0.0), mean + half])
+}
+
+/// Returns the quantile 0.975 of Student's distribution with at least 5 degrees of freedom, to 0.1 %.
+///
+/// Method: Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.7.5.
+fn student975(freedom: f64) -> f64 {
+    let z = Z95;
+    let terms = [
+        (z.powi(3) + z) / 4.0,
+        (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0,
+        (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0,
+    ];
+    terms.iter().rev().fold(0.0, |sum, term| (sum + term) / freedom) + z
 }
 
 /// Returns the sample quantiles of samples in the order of time; `None` for those whose 95 % bounds lie beyond the samples.

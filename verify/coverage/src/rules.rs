@@ -1,5 +1,6 @@
 //! Simulation of every rule between launches and runs, with the code that ships: each constant beside what it must give.
 
+mod alignments;
 mod causes;
 mod comparing;
 mod launches;
@@ -35,6 +36,7 @@ pub(crate) fn main(options: &Options, workspace: &Workspace) -> Result<ExitCode>
     let Options { times, seed, write } = *options;
     let few = times.div_ceil(10);
     let mut lines = Lines::default();
+    alignments::simulate(&mut lines, few, seed);
     launches::simulate(&mut lines, times, seed);
     runs::simulate(&mut lines, times, seed);
     comparing::simulate(&mut lines, few, seed);
@@ -117,6 +119,7 @@ mod tests {
     #[test]
     fn few_simulations_already_find_rules_right() {
         let mut lines = Lines::default();
+        alignments::simulate(&mut lines, 40, 5);
         launches::simulate(&mut lines, 200, 5);
         runs::simulate(&mut lines, 600, 5);
         comparing::simulate(&mut lines, 10, 5);

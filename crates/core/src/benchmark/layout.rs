@@ -240,6 +240,16 @@ impl Assignment {
         if self.pairs > 1 || self.timed().0 != 0 { Aggregation::Pairs } else { self.layout.aggregation() }
     }
 
+    /// Returns the ranks that a rank sends to and receives from where all ranks pass messages on: twice its peer in a pair, else the next
+    /// and the previous rank.
+    pub fn neighbours(&self, rank: Rank) -> [Rank; 2] {
+        let (_, peer) = self.role(rank);
+        if matches!(self.layout, Layout::Pair | Layout::Pairs(_)) {
+            return [peer; 2];
+        }
+        [Rank((rank.0 + 1) % self.ranks), Rank((rank.0 + self.ranks - 1) % self.ranks)]
+    }
+
     /// Returns the role of a rank and its peer.
     pub fn role(&self, rank: Rank) -> (Role, Rank) {
         match (self.layout, self.pairing) {

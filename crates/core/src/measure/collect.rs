@@ -7,7 +7,7 @@ use ombx_record::{
     error::{Error, Result},
     result::{
         Aggregation, Check, ClockProperties, ConnectionCounters, Interval, Measurement, Mismatch, RoundTrips,
-        Samples,
+        Rounds, Samples,
     },
     unit::Rank,
 };
@@ -51,13 +51,18 @@ impl RoundSamples {
         RoundSamples { elapsed_ns, ..RoundSamples::default() }
     }
 
-    /// Appends the samples of a later round, which have no round trips.
+    /// Appends the samples of a later round.
     pub fn append(&mut self, later: RoundSamples) {
         let before = self.elapsed_ns.len() as u64;
         self.late.extend(later.late.iter().map(|sample| before + sample));
         self.elapsed_ns.extend(later.elapsed_ns);
         self.started_ns.extend(later.started_ns);
         self.wall_ns += later.wall_ns;
+        match (&mut self.starts, later.starts) {
+            (Some(known), Some(more)) => known.ticks.extend(more.ticks),
+            (known, more) => *known = known.take().or(more),
+        }
+        append_trips(&mut self.round_trips, later.round_trips);
     }
 
     /// Drops the first samples.
@@ -167,20 +172,29 @@ fn count_from_first_start(all: &mut [(ThreadId, RoundSamples)]) {
 }
 
 /// Appends a round to the samples of each rank and thread.
-pub(crate) fn extend(all: &mut Vec<Samples>, batch: u64, round: Vec<(ThreadId, RoundSamples)>) {
-    for (at, ((rank, thread), new)) in round.into_iter().enumerate() {
+pub(crate) fn extend(
+    all: &mut Vec<Samples>,
+    batch: u64,
+    rounds: Option<Rounds>,
+    new: Vec<(ThreadId, RoundSamples)>,
+) {
+    for (at, ((rank, thread), new)) in new.into_iter().enumerate() {
         if all.len() == at {
-            all.push(Samples { rank, thread, batch, ..Samples::default() });
+            all.push(Samples { rank, thread, batch, rounds, ..Samples::default() });
         }
         let samples = &mut all[at];
         let before = samples.elapsed_ns.len() as u64;
         samples.late.extend(new.late.iter().map(|sample| before + sample));
         samples.elapsed_ns.extend(new.elapsed_ns);
         samples.started_ns.extend(new.started_ns);
-        match (&mut samples.round_trips, new.round_trips) {
-            (Some(known), Some(more)) => known.elapsed_ns.extend(more.elapsed_ns),
-            (known, more) => *known = known.take().or(more),
-        }
+        append_trips(&mut samples.round_trips, new.round_trips);
+    }
+}
+
+fn append_trips(known: &mut Option<RoundTrips>, more: Option<RoundTrips>) {
+    match (known, more) {
+        (Some(known), Some(more)) => known.elapsed_ns.extend(more.elapsed_ns),
+        (known, more) => *known = known.take().or(more),
     }
 }
 
@@ -252,7 +266,7 @@ impl Intervals {
         round: Vec<((u32, u32), RoundSamples)>,
         spent: Duration,
     ) -> Option<Interval> {
-        extend(&mut self.samples, batch, round);
+        extend(&mut self.samples, batch, None, round);
         if spent < self.to {
             return None;
         }
@@ -375,8 +389,8 @@ mod tests {
     fn numbers_of_late_samples_continue_over_rounds() {
         let taken = RoundSamples { elapsed_ns: vec![7, 7, 7], late: vec![0, 2], ..RoundSamples::default() };
         let mut all = Vec::new();
-        extend(&mut all, 1, vec![((4, 0), taken.clone())]);
-        extend(&mut all, 1, vec![((4, 0), taken)]);
+        extend(&mut all, 1, None, vec![((4, 0), taken.clone())]);
+        extend(&mut all, 1, None, vec![((4, 0), taken)]);
         assert_eq!((all[0].rank, all[0].elapsed_ns.len(), &all[0].late), (4, 6, &vec![0, 2, 3, 5]));
     }
 }

@@ -146,6 +146,11 @@ pub trait OpenKernel {
     fn interval_ns(&self) -> Option<f64> {
         None
     }
+    /// Returns whether the samples may be divided into rounds; see [`alignment`](crate::measure::alignment). Figures of a kernel that are
+    /// medians of all its samples go with a headline that is one.
+    fn has_rounds(&self) -> bool {
+        self.interval_ns().is_none()
+    }
     /// Returns the minimum time of a sample on rank 0, in nanoseconds. Collective.
     fn least_sample_ns(&mut self, _clock: &Clock) -> Result<f64> {
         Ok(0.0)

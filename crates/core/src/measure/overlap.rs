@@ -438,6 +438,10 @@ impl<M: Mesh> OpenKernel for Phases<'_, M> {
         stamps.iter_mut().try_for_each(&mut timed)
     }
 
+    fn has_rounds(&self) -> bool {
+        false
+    }
+
     fn samples(&mut self, _: &Clock, _: &[u64]) -> RoundSamples {
         let round = std::mem::take(&mut self.round);
         self.taken[2].append(round.clone());

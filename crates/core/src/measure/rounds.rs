@@ -14,6 +14,7 @@ use ombx_record::{
 use crate::{
     benchmark::{Role, payload::Fill},
     measure::{
+        alignment::{self, Alignment, Part},
         background::{Background, Repeated},
         collect::{Intervals, RoundSamples, collect, compare_starts, extend, first_mismatch},
         open_kernel::OpenKernel,
@@ -50,6 +51,10 @@ pub(crate) struct OpenCase<'s, 'a> {
     pub(crate) sharing: u32,
     /// Iterations per sample in earlier launches of the run.
     pub(crate) known_batch: Option<u64>,
+    /// Stable name of the row.
+    pub(crate) key: String,
+    /// Division of the samples into rounds.
+    pub(crate) alignment: Alignment,
     /// Counters, while samples are taken, if the user wants them.
     pub(crate) meter: Option<Box<dyn Meter>>,
     /// On rank 0, if the user wants figures of intervals.
@@ -175,6 +180,8 @@ impl OpenCase<'_, '_> {
     pub(crate) fn sample(&mut self, warm_up: &WarmUp) -> Result<Sampling> {
         let team = self.session.team;
         let (batch, first) = self.first_round(warm_up);
+        self.align(warm_up, batch, first)?;
+        let first = self.whole(first, self.max_samples()).max(1);
         let mut sampling = Sampling {
             batch,
             one_stamp_each: self.kernel.batch().is_some(),
@@ -194,7 +201,11 @@ impl OpenCase<'_, '_> {
         let leading = self.leading(batch);
         while more > 0 {
             let before = if total == 0 { leading } else { 0 };
-            let (mut round, wall) = self.round(batch, before + more)?;
+            let mut parts = self.alignment.divide(more);
+            if before > 0 {
+                parts.insert(0, Part::plain(before));
+            }
+            let (mut round, wall) = self.round(batch, &parts)?;
             round.iter_mut().for_each(|thread| thread.skip(before as usize));
             total += more;
             // The time of the samples that count.
@@ -209,7 +220,7 @@ impl OpenCase<'_, '_> {
                     self.session.sink.event(&Event::Interval(Cow::Borrowed(&interval)))?;
                 }
             }
-            extend(&mut sampling.samples, batch, round);
+            extend(&mut sampling.samples, batch, self.alignment.rounds(), round);
             if team.rank() == Rank(0) {
                 sampling.summary =
                     Measurement::summarise(&sampling.samples, self.legs, self.session.clock.facts());
@@ -263,14 +274,44 @@ impl OpenCase<'_, '_> {
         }
     }
 
-    /// Returns how many of the chosen samples the next round has: those that fit into its maximum time, and into an interval whose figure
-    /// the user wants. A schedule is one round.
+    /// Agrees on the division of the samples into rounds.
+    fn align(&mut self, warm_up: &WarmUp, batch: u64, first: u64) -> Result<()> {
+        if !self.kernel.has_rounds() {
+            return Ok(());
+        }
+        let sample_ns = warm_up.sample_ns / warm_up.batch as f64 * batch as f64;
+        let affordable = match self.effort {
+            Effort::Fixed { .. } => first,
+            _ => stop::samples_within(self.max_time(), sample_ns),
+        };
+        let launch = self.session.plan.launch.map_or_else(|| self.session.clock.raw(), |launch| launch.order);
+        let seed = alignment::seed(launch, &self.key);
+        self.alignment.agree(self.session.team, affordable, seed)
+    }
+
+    /// Returns samples of whole rounds that are spread over a ring together, at most `most`; 0 if not one of these fits. A fixed number of
+    /// iterations stays what it is.
+    fn whole(&self, samples: u64, most: u64) -> u64 {
+        let spread = self.alignment.spread();
+        match self.effort {
+            Effort::Fixed { .. } => samples,
+            _ if samples < spread.div_ceil(2) => 0,
+            _ => samples.next_multiple_of(spread).min(most - most % spread),
+        }
+    }
+
+    /// Returns how many of the chosen samples are taken next: those that fit into the maximum time between two decisions, and into an
+    /// interval whose figure the user wants; whole rounds. A schedule is not divided.
     fn part_of(&self, chosen: u64, sampling: &Sampling, sample_ns: f64) -> u64 {
         let part = match &self.intervals {
             Some(intervals) if chosen > 0 => intervals.part(chosen, sampling.spent, sample_ns),
             _ => chosen,
         };
-        if self.kernel.interval_ns().is_some() { part } else { stop::part_of_round(part, sample_ns) }
+        if self.kernel.interval_ns().is_some() {
+            part
+        } else {
+            stop::part_of_round(part, sample_ns).next_multiple_of(self.alignment.round()).min(chosen)
+        }
     }
 
     /// Returns the time for which a row is planned: that of its first round if the number of iterations is fixed.
@@ -290,8 +331,8 @@ impl OpenCase<'_, '_> {
         let samples = stop::tail_samples(sampling.spent, iteration_ns).max(least).min(self.max_samples());
         let samples = team.broadcast_value(samples)?;
         if samples > 0 {
-            let (round, wall) = self.round(1, samples)?;
-            extend(&mut sampling.tail, 1, collect(team, self.aggregation, round)?);
+            let (round, wall) = self.round(1, &[Part::plain(samples)])?;
+            extend(&mut sampling.tail, 1, None, collect(team, self.aggregation, round)?);
             sampling.spent += Duration::from_nanos(wall);
             sampling.iterations += samples;
             self.session.sink.event(&Event::Alive)?;
@@ -411,9 +452,14 @@ impl OpenCase<'_, '_> {
         }
         let least = self.session.plan.least_time;
         let for_time = stop::samples_until(least, total, sampling.spent, self.max_samples());
-        match (self.by_effort(total, sampling), for_time.max(self.for_percentiles(total, sampling))) {
-            (Err(_), more @ 1..) => Ok(more),
-            (next, _) => next,
+        let next =
+            match (self.by_effort(total, sampling), for_time.max(self.for_percentiles(total, sampling))) {
+                (Err(_), more @ 1..) => Ok(more.max(self.alignment.spread())),
+                (next, _) => next,
+            };
+        match self.whole(next?, self.max_samples().saturating_sub(total)) {
+            0 => Err((!matches!(self.effort, Effort::Time(_))).then_some(Ending::OutOfBudget)),
+            more => Ok(more),
         }
     }
 
@@ -458,27 +504,38 @@ impl OpenCase<'_, '_> {
     /// ranks were done, in nanoseconds; the latter twice on a rank that is not timed.
     pub(crate) fn iterate(&mut self, iterations: u64) -> Result<(u64, u64)> {
         let batch = self.kernel.batch().unwrap_or(iterations);
-        let (round, wall) = self.round(batch, iterations.div_ceil(batch))?;
+        let (round, wall) = self.round(batch, &[Part::plain(iterations.div_ceil(batch))])?;
         Ok((round.iter().map(|thread| thread.elapsed_ns.iter().sum()).max().unwrap_or(wall), wall))
     }
 
-    /// Runs one round. Returns the samples of each timed thread and the time until all ranks were done, in nanoseconds.
-    fn round(&mut self, batch: u64, samples: u64) -> Result<(Vec<RoundSamples>, u64)> {
+    /// Runs parts one after the other. Returns the samples of each timed thread and the time until all ranks were done, in nanoseconds.
+    fn round(&mut self, batch: u64, parts: &[Part]) -> Result<(Vec<RoundSamples>, u64)> {
         let Session { team, clock, .. } = *self.session;
         let kernel = &mut self.kernel;
         // The pages of the stamps are touched before timing starts.
-        let mut stamps = match self.role {
-            Role::Active => vec![vec![u64::MAX; kernel.readings(samples) as usize]; kernel.clocks()],
-            Role::Passive => Vec::new(),
-        };
+        let mut stamps: Vec<Vec<Vec<u64>>> = parts
+            .iter()
+            .map(|part| match self.role {
+                Role::Active => vec![vec![u64::MAX; kernel.readings(part.samples) as usize]; kernel.clocks()],
+                Role::Passive => Vec::new(),
+            })
+            .collect();
         team.barrier()?;
         let start = clock.mark();
         if let Some(meter) = &mut self.meter {
             meter.start();
         }
-        match self.role {
-            Role::Active => kernel.timed(clock, batch, &mut stamps)?,
-            Role::Passive => kernel.answered(batch, samples)?,
+        let mut threads = vec![RoundSamples::default(); kernel.clocks()];
+        for (part, stamps) in parts.iter().zip(&mut stamps) {
+            part.shift.map_or(Ok(()), |messages| team.shift(messages))?;
+            match self.role {
+                Role::Active => kernel.timed(clock, batch, stamps)?,
+                Role::Passive => kernel.answered(batch, part.samples)?,
+            }
+            // Kernels that agree on starts keep those of the last part.
+            for (thread, stamps) in threads.iter_mut().zip(stamps) {
+                thread.append(kernel.samples(clock, stamps));
+            }
         }
         if let Some(meter) = &mut self.meter {
             meter.stop();
@@ -488,9 +545,9 @@ impl OpenCase<'_, '_> {
         // A sample of several scheduled messages is a multiple of the mean interval, which may be longer than the round.
         let is_mean = kernel.interval_ns().is_some() && kernel.batch() > Some(1);
         let wall_ns = if is_mean { 0 } else { spent_ns };
-        let round =
-            stamps.iter().map(|stamps| RoundSamples { wall_ns, ..kernel.samples(clock, stamps) }).collect();
-        Ok((round, spent_ns))
+        threads.iter_mut().for_each(|thread| thread.wall_ns = wall_ns);
+        let is_timed = self.role == Role::Active;
+        Ok((if is_timed { threads } else { Vec::new() }, spent_ns))
     }
 }
 

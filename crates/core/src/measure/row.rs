@@ -20,6 +20,7 @@ use crate::{
     benchmark::{Case, Context, Kernel, Root, payload::Fill},
     clock::{Clock, Reading},
     measure::{
+        alignment::Alignment,
         background::Background,
         collect::Intervals,
         open_kernel::OpenKernel,
@@ -180,6 +181,8 @@ pub fn measure(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Ca
         aggregation: row.aggregation,
         sharing: factory.sharing,
         known_batch: session.plan.known_batches.get(&row.key),
+        key: row.key.clone(),
+        alignment: Alignment::new(None, team.rank(), assignment.neighbours(team.rank())),
         meter: None,
         intervals: interval.map(|length| Intervals::new(length, &row)),
         session,
@@ -323,6 +326,7 @@ fn conclude(
     row.trust.extend(trust::saturated(&row.figures));
     if let Some(summary) = &sampling.summary {
         let legs = row.work.map_or(1, |work| work.legs);
+        row.trust.extend(trust::several_levels(&Measurement::combine_rounds(&sampling.samples, legs), row));
         let legs_per_sample = legs as f64 * sampling.batch as f64;
         if sampling.one_stamp_each {
             let sample_ns = summary.median * legs_per_sample;

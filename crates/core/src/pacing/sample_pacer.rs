@@ -117,7 +117,7 @@ impl<'k, M: Mesh> SamplePacer<'k, M> {
         samples: RoundSamples,
     ) -> Result<Option<Summary>> {
         let mut all = Vec::new();
-        extend(&mut all, batch, collect(team, self.aggregation(Aggregation::Slowest), vec![samples])?);
+        extend(&mut all, batch, None, collect(team, self.aggregation(Aggregation::Slowest), vec![samples])?);
         Ok(Measurement::summarise(&all, legs, clock))
     }
 

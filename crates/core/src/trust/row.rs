@@ -7,8 +7,11 @@ use ombx_host::{
     environment::Counters,
 };
 use ombx_record::{
-    order::sort_by_number,
-    result::{BACKLOG, Check, Figures, Growth, Level, Mark, MarkCode, OFFERED, SATURATED_PERCENT, Samples},
+    order::{sort, sort_by_number},
+    result::{
+        BACKLOG, Check, Figures, Growth, Level, Mark, MarkCode, Measurement, OFFERED, SATURATED_PERCENT,
+        Samples,
+    },
     stats::{self, Summary},
 };
 
@@ -95,6 +98,51 @@ pub fn of_samples(summary: &Summary) -> Vec<Mark> {
         ));
     }
     marks
+}
+
+/// Minimum samples of a round whose quartiles count.
+const LEAST_OF_ROUND: usize = 15;
+/// Factor by which levels differ.
+const LEVELS_APART: f64 = 1.1;
+
+/// Marks a row whose rounds differ by more than their scatter, although they differ in nothing but the number of messages before them: the
+/// lower quartile of a slow round is above 1.1 times the upper quartile of a fast one. They are those at 10 and 90 % of the rounds.
+pub fn several_levels(rounds: &[Vec<f64>], row: &Measurement) -> Option<Mark> {
+    let mut levels: Vec<[f64; 3]> = rounds.iter().filter_map(|round| quartiles(round)).collect();
+    let medians: Vec<f64> = levels.iter().map(|[_, median, _]| *median).collect();
+    levels.sort_by(|one, other| one[1].total_cmp(&other[1]));
+    let fast = stats::quantile_index(levels.len().max(1), 0.1);
+    let (fast, slow) = (levels.get(fast)?, levels.get(levels.len().checked_sub(1 + fast)?)?);
+    let differs = slow[0] > LEVELS_APART * fast[2] && stats::lag1(&medians) <= stats::DRIFT;
+    let ends = row.in_unit(fast[1]).zip(row.in_unit(slow[1])).filter(|_| differs);
+    ends.map(|(one, other)| {
+        let levels = format!(
+            "levels from {} to {} {}",
+            number(one.min(other)),
+            number(one.max(other)),
+            row.metric.unit()
+        );
+        let cause = format!(
+            "{levels} by earlier messages: rounds that differ only in how many messages were sent before them differ by \
+             more than their samples scatter, and the figure is their mean"
+        );
+        Mark::new(MarkCode::SeveralLevels, levels, cause)
+    })
+}
+
+/// Returns the quartiles of a round; `None` of a short one.
+fn quartiles(round: &[f64]) -> Option<[f64; 3]> {
+    let mut sorted = round.to_vec();
+    sort(&mut sorted);
+    let all = [0.25, 0.5, 0.75].map(|q| stats::quantile(&sorted, q));
+    let [Some(low), Some(median), Some(high)] = all else { return None };
+    (round.len() >= LEAST_OF_ROUND).then_some([low, median, high])
+}
+
+/// Returns three significant digits.
+fn number(value: f64) -> String {
+    let decimals = (2 - value.abs().max(1e-9).log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{value:.decimals$}")
 }
 
 /// Part of a sample above which a reading of the clock is more than a note. Launches differ by more than a smaller one.

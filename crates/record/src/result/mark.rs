@@ -116,6 +116,8 @@ codes! {
     Slowed = slowed, Invalid, "rows that became slow", "give each rank a CPU of its own";
     NotConverged = not_converged, Note, "precision not reached", "raise --max-time";
     Bimodal = bimodal, Caution, "samples in two groups", "look at the raw samples and at other launches";
+    SeveralLevels = several_levels, Caution, "levels by earlier messages",
+        "say it beside the figure; a longer queue of the library may end it";
     WrongClock = wrong_clock, Invalid, "a clock that runs wrong", "measure again";
     ClockCost = clock_cost, Note, "a costly reading of the clock", "--batch 10 divides it by 10";
     LateStarts = late_starts, Caution, "late starts", "give each rank its own CPU";

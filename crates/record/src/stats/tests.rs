@@ -193,3 +193,37 @@ proptest! {
         prop_assert!(below(l) <= TAIL && below(l + 1) > TAIL);
     }
 }
+
+#[test]
+fn the_headline_of_rounds_is_the_mean_of_their_medians() {
+    let rounds: Vec<Vec<f64>> = [100.0, 140.0, 110.0, 130.0, 120.0, 100.0]
+        .iter()
+        .map(|level| vec![*level, level + 1.0, level + 90.0])
+        .collect();
+    let summary = Summary::of_rounds(&rounds).unwrap();
+    let mean = 700.0 / 6.0 + 1.0;
+    assert!((summary.median - mean).abs() < 1e-9, "{summary:?}");
+    let s = ([100.0_f64, 140.0, 110.0, 130.0, 120.0, 100.0]
+        .iter()
+        .map(|x| (x + 1.0 - mean).powi(2))
+        .sum::<f64>()
+        / 5.0)
+        .sqrt();
+    let [low, high] = summary.ci95.unwrap();
+    let half = 2.5706 * s / 6f64.sqrt();
+    assert!(
+        (high - mean - half).abs() < 2e-3 * half && (mean - low - half).abs() < 2e-3 * half,
+        "{summary:?}"
+    );
+    assert_eq!((summary.n, summary.min, summary.max), (18, 100.0, 230.0));
+    assert!(summary.mad < 2.0, "levels are no scatter: {summary:?}");
+    assert_eq!(Summary::of_rounds(&[]), None);
+    assert_eq!(Summary::of_rounds(&rounds[..5]).unwrap().ci95, None);
+}
+
+#[test]
+fn quantiles_of_student_match_tables() {
+    for (freedom, t) in [(5.0, 2.5706), (7.0, 2.3646), (10.0, 2.2281), (30.0, 2.0423), (1e9, 1.959_96)] {
+        assert!((student975(freedom) / t - 1.0).abs() < 1e-3, "{freedom}: {}", student975(freedom));
+    }
+}

@@ -7,7 +7,7 @@ use ombx_record::{
     fact::{Fact, Facts, HostFacts},
     result::{
         Aggregation, Check, ClockFacts, Ending, Figure, Growth, Level, Mark, Measurement, Metric, Mismatch,
-        Outcome, Phases, Place, RoundTrips, Run, RunOutcome, Samples, Tally, Work,
+        Outcome, Phases, Place, RoundTrips, Rounds, Run, RunOutcome, Samples, Tally, Work,
     },
     stats::Summary,
     unit::Rank,
@@ -132,8 +132,10 @@ fn any_samples() -> impl Strategy<Value = Vec<Samples>> {
         elapsed_ns,
     });
     let starts = prop_oneof![Just(Vec::new()), vec(any::<u64>(), 12)];
-    let one = (any::<[u32; 2]>(), 1..=u64::MAX, times(), starts, times(), option::of(round_trips)).prop_map(
-        |([rank, thread], batch, elapsed_ns, mut started_ns, late, round_trips)| Samples {
+    let rounds = (1..=u32::MAX, any::<u64>()).prop_map(|(samples, seed)| Rounds { samples, seed });
+    let divided = (option::of(round_trips), option::of(rounds));
+    let one = (any::<[u32; 2]>(), 1..=u64::MAX, times(), starts, times(), divided).prop_map(
+        |([rank, thread], batch, elapsed_ns, mut started_ns, late, (round_trips, rounds))| Samples {
             rank,
             thread,
             batch,
@@ -144,6 +146,7 @@ fn any_samples() -> impl Strategy<Value = Vec<Samples>> {
             elapsed_ns,
             late,
             round_trips,
+            rounds,
         },
     );
     vec(one, 0..3)

@@ -1,5 +1,7 @@
 //! Each mark for a known disturbance.
 
+use ombx_record::result::Metric;
+
 use super::*;
 
 /// A hundred samples from 10.0 to 10.99, of which the median is 10.495.
@@ -158,4 +160,25 @@ fn errors_of_devices_are_marked_and_what_grows_under_load_is_not() {
     let hot = grown("cpu", "core_throttle_count", 4);
     assert!(marks(std::slice::from_ref(&hot)).is_empty());
     assert_eq!(throttled(&[hot]).unwrap().short, "n2 cpu core_throttle_count +4");
+}
+
+/// Returns rounds around these levels, whose samples scatter by 2 %.
+fn rounds(levels: &[f64], samples: usize) -> Vec<Vec<f64>> {
+    let scatter = |i: usize| 1.0 + 0.02 * ((i * 7 % samples) as f64 / samples as f64 - 0.5);
+    levels.iter().map(|level| (0..samples).map(|i| level * scatter(i)).collect()).collect()
+}
+
+#[test]
+fn rounds_that_differ_by_more_than_their_scatter_have_a_mark() {
+    let row = Measurement::new("p2p.latency", "p2p.latency", Metric::Latency, 2);
+    let to_and_fro = [3000.0, 4200.0, 3400.0, 3900.0, 3050.0, 4100.0, 3500.0, 3800.0];
+    let mark = several_levels(&rounds(&to_and_fro, 16), &row).unwrap();
+    assert_eq!(mark.short, "levels from 3.00 to 4.20 us");
+    assert_eq!((mark.code, mark.level), (MarkCode::SeveralLevels, Level::Caution));
+    assert_eq!(several_levels(&rounds(&to_and_fro, 8), &row), None, "quartiles of few samples");
+    assert_eq!(several_levels(&rounds(&[3000.0, 3250.0, 3000.0, 3200.0], 16), &row), None);
+    let drift = [3000.0, 3100.0, 3300.0, 3500.0, 3600.0, 3800.0, 4000.0, 4200.0];
+    assert_eq!(several_levels(&rounds(&drift, 16), &row), None);
+    assert_eq!(several_levels(&[], &row), None);
+    assert_eq!(several_levels(&rounds(&[3000.0], 16), &row), None);
 }
