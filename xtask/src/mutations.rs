@@ -160,14 +160,14 @@ const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         defect: "a missed limit ends with the code of a regression",
-        file: "crates/cli/src/commands/check/judgement.rs",
+        file: "crates/check/src/check/judgement.rs",
         before: "(State::Missed, Exit::Slow, ",
         after: "(State::Missed, Exit::Regression, ",
         seen: &[
             seen(
                 "unit",
                 "-- judgement::tests",
-                "---- commands::check::judgement::tests::exit_codes_and_status_follow_the_importance stdout",
+                "---- check::judgement::tests::exit_codes_and_status_follow_the_importance stdout",
             ),
             seen(
                 "cli",

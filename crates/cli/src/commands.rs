@@ -226,8 +226,8 @@ fn perform(
         }
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
         Command::Cluster(options) => ombx_cluster::run(options, this_process::executable()?),
-        Command::Doctor(args) => doctor::doctor(&args),
-        Command::Check(args) => check::check(registry, parser, &args),
+        Command::Doctor(args) => doctor::doctor(args),
+        Command::Check(args) => check::check(registry, parser, args),
         Command::Osu(args) => osu::osu(registry, parser, matches, *args),
         Command::Imb(args) => imb::imb(registry, parser, matches, *args),
         Command::Show(args) => show::show(&args),

@@ -28,7 +28,7 @@ use crate::{
     lookup,
 };
 
-pub(crate) use self::file::{Entry, OwnKeys, OwnValue, Suite, is_suite};
+pub(crate) use self::file::{Entry, OwnKeys, Suite, is_suite};
 
 const BUILT_IN: [(&str, &str); 6] = [
     ("broadcast", include_str!("../suites/broadcast.toml")),

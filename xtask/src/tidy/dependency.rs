@@ -57,6 +57,19 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-sockets",
         ],
     ),
+    (
+        "ombx-check",
+        &[
+            "ombx-record",
+            "ombx-host",
+            "ombx-estimate",
+            "ombx-links",
+            "ombx-show",
+            "ombx-core",
+            "ombx-accelerator",
+            "ombx-launch",
+        ],
+    ),
     ("ombx-cluster", &["ombx-record", "ombx-host", "ombx-links", "ombx-sweep"]),
     (
         "ombx-cli",
@@ -80,6 +93,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-io",
             "ombx-sockets",
             "ombx-launch",
+            "ombx-check",
             "ombx-cluster",
         ],
     ),
