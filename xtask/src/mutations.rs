@@ -201,7 +201,7 @@ const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         defect: "messages of an OSU program get fewer iterations from a smaller size on",
-        file: "crates/cli/src/commands/osu.rs",
+        file: "crates/drop-in/src/osu/programs.rs",
         before: "const LARGE: Bytes = Bytes(8192);",
         after: "const LARGE: Bytes = Bytes(4096);",
         seen: &[seen("matrices", "--mpi mpich -- iterations_by_size", "iterations_by_size stdout")],

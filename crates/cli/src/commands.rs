@@ -27,6 +27,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use ombx_core::benchmark::Registry;
+use ombx_drop_in::imb::programs;
 use ombx_launch::{
     launch::{self, detection},
     output::terminal,
@@ -289,9 +290,9 @@ fn instead(
     if let Some(word) = context(ContextKind::InvalidSubcommand) {
         let line = if families::about(word).is_some() {
             format!("list {word}")
-        } else if osu::Program::find(registry, word).is_ok() && word.starts_with("osu_") {
+        } else if osu::find(registry, word).is_ok() && word.starts_with("osu_") {
             format!("osu {word}")
-        } else if imb::programs::find(word).is_ok() {
+        } else if programs::find(word).is_ok() {
             format!("imb {word}")
         } else if is_suite(word) || lookup::find(registry, word).is_ok() {
             format!("run {word}")

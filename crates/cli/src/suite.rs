@@ -12,9 +12,9 @@ use ombx_core::{
     benchmark::{Benchmark, Choice, Chosen, Registry},
     measure::runner::Part,
 };
-use ombx_launch::job::selection;
 use ombx_record::{
     error::{Error, Result},
+    order::each_once_by,
     regular_file::read_named_on_ranks,
 };
 
@@ -57,7 +57,7 @@ impl Resolved {
     /// Returns the benchmarks of all entries, each once.
     pub(crate) fn benchmarks(&self) -> Vec<&'static Benchmark> {
         let choices = self.parts.iter().flat_map(|(_, part)| &part.choices);
-        selection::each_once_by(choices.map(|choice| choice.bench), |one, other| one.name == other.name)
+        each_once_by(choices.map(|choice| choice.bench), |one, other| one.name == other.name)
     }
 }
 

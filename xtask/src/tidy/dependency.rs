@@ -25,7 +25,10 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-core",
         ],
     ),
-    ("ombx-drop-in", &["ombx-record", "ombx-estimate", "ombx-show", "ombx-core"]),
+    (
+        "ombx-drop-in",
+        &["ombx-record", "ombx-host", "ombx-estimate", "ombx-show", "ombx-core", "ombx-accelerator"],
+    ),
     (
         "ombx-report",
         &["ombx-record", "ombx-estimate", "ombx-links", "ombx-compare", "ombx-draw", "ombx-show"],
@@ -85,7 +88,6 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-report",
             "ombx-core",
             "ombx-sweep",
-            "ombx-accelerator",
             "ombx-mpi",
             "ombx-p2p",
             "ombx-collective",
