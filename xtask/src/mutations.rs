@@ -160,14 +160,14 @@ const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         defect: "a missed limit ends with the code of a regression",
-        file: "crates/cli/src/commands/check/judgement.rs",
+        file: "crates/check/src/check/judgement.rs",
         before: "(State::Missed, Exit::Slow, ",
         after: "(State::Missed, Exit::Regression, ",
         seen: &[
             seen(
                 "unit",
                 "-- judgement::tests",
-                "---- commands::check::judgement::tests::exit_codes_and_status_follow_the_importance stdout",
+                "---- check::judgement::tests::exit_codes_and_status_follow_the_importance stdout",
             ),
             seen(
                 "cli",
@@ -201,7 +201,7 @@ const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         defect: "messages of an OSU program get fewer iterations from a smaller size on",
-        file: "crates/cli/src/commands/osu.rs",
+        file: "crates/drop-in/src/osu/programs.rs",
         before: "const LARGE: Bytes = Bytes(8192);",
         after: "const LARGE: Bytes = Bytes(4096);",
         seen: &[seen("matrices", "--mpi mpich -- iterations_by_size", "iterations_by_size stdout")],

@@ -27,6 +27,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use ombx_core::benchmark::Registry;
+use ombx_drop_in::imb::programs;
 use ombx_launch::{
     launch::{self, detection},
     output::terminal,
@@ -226,8 +227,8 @@ fn perform(
         }
         Command::Links(args) => role::run(&links::prepare(registry, *args)?),
         Command::Cluster(options) => ombx_cluster::run(options, this_process::executable()?),
-        Command::Doctor(args) => doctor::doctor(&args),
-        Command::Check(args) => check::check(registry, parser, &args),
+        Command::Doctor(args) => doctor::doctor(args),
+        Command::Check(args) => check::check(registry, parser, args),
         Command::Osu(args) => osu::osu(registry, parser, matches, *args),
         Command::Imb(args) => imb::imb(registry, parser, matches, *args),
         Command::Show(args) => show::show(&args),
@@ -289,9 +290,9 @@ fn instead(
     if let Some(word) = context(ContextKind::InvalidSubcommand) {
         let line = if families::about(word).is_some() {
             format!("list {word}")
-        } else if osu::Program::find(registry, word).is_ok() && word.starts_with("osu_") {
+        } else if osu::find(registry, word).is_ok() && word.starts_with("osu_") {
             format!("osu {word}")
-        } else if imb::programs::find(word).is_ok() {
+        } else if programs::find(word).is_ok() {
             format!("imb {word}")
         } else if is_suite(word) || lookup::find(registry, word).is_ok() {
             format!("run {word}")

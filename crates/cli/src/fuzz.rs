@@ -6,7 +6,7 @@ use std::{ffi::OsString, os::unix::ffi::OsStringExt, sync::LazyLock};
 use ombx_compare::{Comparison, Settings, SideResults};
 use ombx_core::benchmark::Registry;
 use ombx_draw::terminal::Characters;
-use ombx_drop_in::osu::OsuTable;
+use ombx_drop_in::{imb::programs, osu::OsuTable};
 use ombx_estimate::samples::SampleStore;
 use ombx_launch::{job::Job, stderr, this_process};
 use ombx_record::{
@@ -57,13 +57,13 @@ fn prepare(command: Command, matches: &clap::ArgMatches) -> Result<()> {
         Command::Links(args) => links::prepare(registry, *args)?,
         Command::Osu(args) => {
             let Some(name) = args.name.clone() else { return Ok(()) };
-            osu::prepare(matches, *args, &osu::Program::find(registry, &name)?)?.0
+            osu::prepare(matches, *args, &osu::find(registry, &name)?)?.0
         }
         Command::Imb(args) => {
             // The options may name files.
             let files = args.msglen.is_some() || args.input.is_some();
             let Some(name) = args.name.clone().filter(|_| !files) else { return Ok(()) };
-            imb::prepare(registry, parser, matches, *args, imb::programs::find(&name)?)?.0
+            imb::prepare(registry, parser, matches, *args, programs::find(&name)?)?.0
         }
         _ => return Ok(()),
     };

@@ -29,12 +29,10 @@ use std::{
 };
 
 use ombx_core::benchmark::Registry;
-#[cfg(feature = "mpi")]
-use ombx_launch::rank;
 use ombx_launch::{
     launch::{detection, preflight},
     output::{monitoring, terminal},
-    role, stderr, stderr_line, this_process,
+    rank, role, stderr, stderr_line, this_process,
 };
 
 /// Lets this process learn how its children end. A parent that ignores SIGCHLD passes that on, and children then leave no exit status.
@@ -56,7 +54,6 @@ pub fn main() -> ExitCode {
     take_children_back();
     let words = this_process::typed();
     let service = monitoring::service(&words);
-    #[cfg(feature = "mpi")]
     let measures = words.get(1).is_some_and(|command| commands::MEASURING.iter().any(|name| command == name));
     let ended = preflight::check_stack().and_then(|()| match role::started(&words) {
         Some(ended) => ended,
@@ -73,10 +70,8 @@ pub fn main() -> ExitCode {
                 let _ = terminal::print(text);
             }
         }
-        #[cfg(feature = "mpi")]
         if measures {
-            rank::mpi::share(&error);
-            rank::mpi::let_rank_0_print();
+            rank::share(&error);
         }
         error.kind().exit_code()
     }))

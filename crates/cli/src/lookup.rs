@@ -6,13 +6,14 @@ use ombx_core::{
     benchmark::{Benchmark, Choice, Medium, Registry, Threading},
     measure::plan::{Under, check_loads},
 };
-use ombx_launch::job::selection::each_once_by;
+use ombx_drop_in::imb::programs;
 use ombx_record::{
     error::{Error, Result},
     file::is_named_as_result,
+    order::each_once_by,
 };
 
-use crate::{commands::imb::programs, families};
+use crate::families;
 
 /// Fewest and most characters of a text for which a similar name is searched.
 const FEWEST_LETTERS: usize = 3;

@@ -12,9 +12,9 @@ use ombx_core::{
     benchmark::{Benchmark, Choice, Chosen, Registry},
     measure::runner::Part,
 };
-use ombx_launch::job::selection;
 use ombx_record::{
     error::{Error, Result},
+    order::each_once_by,
     regular_file::read_named_on_ranks,
 };
 
@@ -28,7 +28,7 @@ use crate::{
     lookup,
 };
 
-pub(crate) use self::file::{Entry, OwnKeys, OwnValue, Suite, is_suite};
+pub(crate) use self::file::{Entry, OwnKeys, Suite, is_suite};
 
 const BUILT_IN: [(&str, &str); 6] = [
     ("broadcast", include_str!("../suites/broadcast.toml")),
@@ -57,7 +57,7 @@ impl Resolved {
     /// Returns the benchmarks of all entries, each once.
     pub(crate) fn benchmarks(&self) -> Vec<&'static Benchmark> {
         let choices = self.parts.iter().flat_map(|(_, part)| &part.choices);
-        selection::each_once_by(choices.map(|choice| choice.bench), |one, other| one.name == other.name)
+        each_once_by(choices.map(|choice| choice.bench), |one, other| one.name == other.name)
     }
 }
 

@@ -24,6 +24,7 @@ mod entry;
 mod groups;
 mod kernel;
 mod layout;
+pub mod list_file;
 pub mod memory;
 pub mod neighbourhood;
 mod parameter;

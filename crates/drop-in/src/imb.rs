@@ -1,5 +1,11 @@
 //! Output of the Intel MPI Benchmarks: the headers, tables and widths that parsers of IMB read.
 
+pub mod options;
+pub mod plan;
+pub mod programs;
+pub mod threads;
+pub mod types;
+
 use std::io::{Result, Write};
 
 use ombx_core::benchmark::{ElementType, Preset, RankMatrix};

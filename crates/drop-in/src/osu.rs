@@ -1,5 +1,9 @@
 //! OSU format: headers and columns that parsers of the OSU micro-benchmarks read.
 
+mod described;
+pub mod options;
+pub mod programs;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     io::{Result, Write},

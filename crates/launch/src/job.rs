@@ -17,7 +17,7 @@ use ombx_core::{
         runner::Part,
     },
 };
-use ombx_record::error::Result;
+use ombx_record::{error::Result, order::each_once};
 use ombx_sweep::sweep;
 use serde::{Deserialize, Serialize};
 
@@ -231,7 +231,7 @@ impl Work {
 
     /// Returns the kinds of ranks that the benchmarks need, in the order in which the benchmarks name them, each once.
     pub fn kinds(&self) -> Vec<RankKind> {
-        selection::each_once(self.choices().iter().map(|choice| RankKind::new(choice.bench)))
+        each_once(self.choices().iter().map(|choice| RankKind::new(choice.bench)))
     }
 
     /// Returns the work of ranks of one kind.

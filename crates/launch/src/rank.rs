@@ -6,7 +6,7 @@
 )]
 mod failure;
 #[cfg(feature = "mpi")]
-pub mod mpi;
+mod mpi;
 mod sink;
 #[cfg(feature = "sockets")]
 pub mod sockets;
@@ -22,13 +22,14 @@ use ombx_core::{
 use ombx_host::{environment::place_of_thread, host, since::Since, watchdog};
 use ombx_record::{
     error::{Error, Result},
+    order::each_once,
     unit::Rank,
 };
 use ombx_sweep::sweep;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::{
-    job::{self, Job, Work, rank_job::RankJob, selection},
+    job::{self, Job, Work, rank_job::RankJob},
     launch::detection,
     output::{Output, relay},
     rank::sink::RankSink,
@@ -40,6 +41,17 @@ use crate::launch::invitation::Invitation;
 
 /// How many times longer a rank may make no progress than a case of the launching process, which ends it earlier.
 const WATCHDOG_FACTOR: u32 = 4;
+
+/// Tells the other ranks of the launcher about an error that this rank has found before it started MPI, and waits until rank 0 has printed it.
+/// Without MPI there are none.
+#[cfg_attr(not(feature = "mpi"), expect(unused_variables, reason = "only ranks of MPI share errors"))]
+pub fn share(error: &Error) {
+    #[cfg(feature = "mpi")]
+    {
+        mpi::share(error);
+        mpi::let_rank_0_print();
+    }
+}
 
 /// Measures as a rank that the launching process has started, by a launcher of MPI or alone.
 pub(crate) fn run(job: RankJob) -> Result<u8> {
@@ -132,7 +144,7 @@ fn watch(work: &Work, timeout: Option<Duration>, limit: Duration, factor: u32) {
 /// Returns the work over each medium, in the order in which the benchmarks name the media. MPI can be initialized once, so ranks of the
 /// user's launcher have the thread support that the most demanding benchmark needs.
 fn of_media(work: &Work) -> Vec<(Medium, Work)> {
-    let media = selection::each_once(work.kinds().iter().map(|kind| kind.medium));
+    let media = each_once(work.kinds().iter().map(|kind| kind.medium));
     media.into_iter().map(|medium| (medium, work.over(medium))).collect()
 }
 

@@ -8,15 +8,13 @@ use std::{
     sync::OnceLock,
 };
 
+use ombx_drop_in::imb::threads::THREADS;
 use ombx_record::error::{Error, Result};
 
 /// The command that replaces the OSU benchmarks.
 const OSU: &str = "osu";
 /// The command that replaces the Intel MPI Benchmarks.
 const IMB: &str = "imb";
-
-/// Variable with the number of threads of IMB-MT.
-pub const THREADS: &str = "OMP_NUM_THREADS";
 
 /// Returns the number of threads of IMB-MT, which `ombx imb` alone reads. It must be the same on every rank, as the command line.
 pub(crate) fn threads() -> Option<OsString> {

@@ -36,6 +36,22 @@ pub fn sort_by_number<T>(items: &mut [T], mut number: impl FnMut(&T) -> i64) {
     }
 }
 
+/// Returns the items, each once, in the order in which they are first.
+pub fn each_once<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    each_once_by(items, |one, other| one == other)
+}
+
+/// Returns the items, each once, as [`each_once`] does. `is_same` tells which items are one.
+pub fn each_once_by<T>(items: impl IntoIterator<Item = T>, is_same: impl Fn(&T, &T) -> bool) -> Vec<T> {
+    let mut once: Vec<T> = Vec::new();
+    for item in items {
+        if !once.iter().any(|known| is_same(known, &item)) {
+            once.push(item);
+        }
+    }
+    once
+}
+
 /// Groups items by their keys, in the order in which keys first appear.
 pub fn grouped<K: Ord + Clone, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
     let (mut groups, mut places) = (Vec::<(K, Vec<T>)>::new(), BTreeMap::new());

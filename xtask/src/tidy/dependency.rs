@@ -25,7 +25,10 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-core",
         ],
     ),
-    ("ombx-drop-in", &["ombx-record", "ombx-estimate", "ombx-show", "ombx-core"]),
+    (
+        "ombx-drop-in",
+        &["ombx-record", "ombx-host", "ombx-estimate", "ombx-show", "ombx-core", "ombx-accelerator"],
+    ),
     (
         "ombx-report",
         &["ombx-record", "ombx-estimate", "ombx-links", "ombx-compare", "ombx-draw", "ombx-show"],
@@ -57,6 +60,19 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-sockets",
         ],
     ),
+    (
+        "ombx-check",
+        &[
+            "ombx-record",
+            "ombx-host",
+            "ombx-estimate",
+            "ombx-links",
+            "ombx-show",
+            "ombx-core",
+            "ombx-accelerator",
+            "ombx-launch",
+        ],
+    ),
     ("ombx-cluster", &["ombx-record", "ombx-host", "ombx-links", "ombx-sweep"]),
     (
         "ombx-cli",
@@ -72,7 +88,6 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-report",
             "ombx-core",
             "ombx-sweep",
-            "ombx-accelerator",
             "ombx-mpi",
             "ombx-p2p",
             "ombx-collective",
@@ -80,6 +95,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-io",
             "ombx-sockets",
             "ombx-launch",
+            "ombx-check",
             "ombx-cluster",
         ],
     ),

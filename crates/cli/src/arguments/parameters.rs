@@ -1,16 +1,13 @@
 //! Options that are made from the parameters of the registered benchmarks.
 
-use std::path::Path;
-
 use clap::{
     Arg, ArgAction, ArgMatches, Command,
     builder::{PossibleValue, PossibleValuesParser},
 };
-use ombx_core::benchmark::{ALL, Choice, Chosen, Heading, Parameter, Registry, Value, Values};
+use ombx_core::benchmark::{ALL, Choice, Chosen, Heading, Parameter, Registry, Value, Values, list_file};
 use ombx_record::{
     error::{Error, Result},
     order::sort_by_number,
-    regular_file::{read_named_on_ranks, shown_name},
 };
 
 pub(crate) use ombx_launch::launch::start::HOSTS;
@@ -57,7 +54,7 @@ fn option(parameter: &'static Parameter) -> Arg {
     let option = Arg::new(parameter.name).long(parameter.name);
     match parameter.values {
         Values::Free { placeholder, .. } => {
-            let read = |value: &str| parameter.read(&content_of_list(parameter, value)?);
+            let read = |value: &str| parameter.read(&list_file::content(parameter, value)?);
             option.value_name(placeholder).help(parameter.help()).allow_hyphen_values(true).value_parser(read)
         }
         Values::Listed { names, help } => {
@@ -161,72 +158,5 @@ pub(crate) fn have_it(names: &[&str], help: &str) -> String {
         [one] => format!("; {one} has it{help}"),
         all if all.len() <= NAMED => format!("; {} have it{help}", all.join(", ")),
         all => format!("; {} and {} others have it{help}", all[..NAMED].join(", "), all.len() - NAMED),
-    }
-}
-
-/// End of the placeholder of parameters that may be in a file.
-const OR_FILE: &str = "@FILE";
-
-/// Returns the value of a parameter: itself, or the list in the file that it names.
-///
-/// # Errors
-/// Usage error for a file that cannot be read or that has other lines.
-pub(crate) fn content_of_list(parameter: &Parameter, value: &str) -> Result<String> {
-    match value
-        .strip_prefix('@')
-        .filter(|_| parameter.placeholder().is_some_and(|value| value.ends_with(OR_FILE)))
-    {
-        Some(path) => read_list(&format!("--{}", parameter.name), path),
-        None => Ok(value.to_owned()),
-    }
-}
-
-/// Returns the pairs of a file as a list. Each line has two numbers with a comma between them. Lines that begin with # are comments.
-///
-/// # Errors
-/// Usage error for a file that cannot be read or that has other lines.
-pub(crate) fn read_list(option: &str, path: &str) -> Result<String> {
-    let name = shown_name(Path::new(path));
-    let text = read_named_on_ranks(Path::new(path))
-        .map_err(|e| Error::usage(format!("{option}: cannot read {name}: {e}")))?;
-    list(option, path, &text)
-}
-
-fn list(option: &str, path: &str, text: &str) -> Result<String> {
-    let mut pairs = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        match line.split_once(',').map(|(one, other)| (one.trim(), other.trim())) {
-            Some((one, other)) if is_number(one) && is_number(other) => pairs.push(format!("{one}:{other}")),
-            _ => {
-                return Err(Error::usage(format!(
-                    "{option}: {path}:{number}: {line:?} is no pair of numbers: give one a line, as 0,8"
-                )));
-            }
-        }
-    }
-    if pairs.is_empty() {
-        Err(Error::usage(format!("{option}: {path} lists nothing: give a pair of numbers a line, as 0,8")))
-    } else {
-        Ok(pairs.join(","))
-    }
-}
-
-#[cfg(test)]
-mod listed_file_tests {
-    use super::*;
-
-    #[test]
-    fn lines_are_pairs() {
-        assert_eq!(list("--blocks", "f", "# displacement, length\n0,8\n\n 24 , 16 \n").unwrap(), "0:8,24:16");
-        for (text, why) in
-            [("0,8\n1;2", "f:2"), ("# nothing", "lists nothing"), ("0,8,9", "f:1"), ("-1,2", "f:1")]
-        {
-            assert!(list("--blocks", "f", text).unwrap_err().to_string().contains(why), "{text}");
-        }
     }
 }

@@ -1,45 +1,36 @@
-//! `ombx check`: measures what a file demands of a node or a cluster, and says in one line whether the limits are met.
+//! `ombx check`: its arguments, and the words of its file.
 
-mod expectations;
-mod judgement;
-mod measurement;
-mod report;
-
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::{Args, Command};
+use ombx_check::check::{
+    self, Request,
+    expectations::{Entry, Expectations, KEYS_OF_ENTRY, KEYS_OF_FILE, Limits, MOST_NICE},
+};
 use ombx_core::benchmark::Registry;
-use ombx_estimate::baseline::Baseline;
-use ombx_host::{environment::timestamp, host::HostState};
+use ombx_estimate::launches::LEAST_LONG_LAUNCHES;
 use ombx_launch::{
-    launch::detection,
-    output::{
-        destination::Format,
-        monitoring,
-        target::{self, ResultTarget},
-        terminal, unwritable,
-    },
-    stderr_line,
+    job::files_used,
+    launch::{detection, preflight, start::Start},
+    output::destination::Format,
 };
 use ombx_record::{
     error::{Error, Result},
+    regular_file::{read_named, shown_name},
     unit,
 };
-use rustix::process::{getpriority_process, setpriority_process};
 
-use self::{
-    expectations::{BaselineDirectory, Expectations, MOST_NICE},
-    judgement::{Finding, GoodDays, Misses, State},
-    measurement::Budget,
-    report::Report,
+use crate::{
+    arguments::{
+        output::{FileArgs, JSON, JUNIT, NAGIOS, some_of},
+        values,
+    },
+    commands::run,
+    suite::{OwnKeys, ResolvedEntry, Suite},
 };
-use crate::arguments::{
-    output::{FileArgs, JSON, JUNIT, NAGIOS, some_of},
-    values,
-};
-
-/// Number of characters of the date in a time of RFC 3339.
-const DATE: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
@@ -81,194 +72,155 @@ pub(crate) struct CheckArgs {
 const FORMATS: [(&str, &str, Format); 4] =
     [("table", "Table for people", Format::Table), JSON, NAGIOS, JUNIT];
 
-pub(crate) fn check(registry: &Registry, parser: &Command, args: &CheckArgs) -> Result<u8> {
+pub(crate) fn check(registry: &Registry, parser: &Command, args: CheckArgs) -> Result<u8> {
     detection::refuse_launcher("ombx check", "and choose their number in the file")?;
     args.out.refuse_stdout("ombx check")?;
-    let expectations = Expectations::read(&args.file, registry, parser)?;
-    let good = good_days(&expectations, args)?;
-    let out = args.out.out.as_ref();
-    let derived = [("--openmetrics", args.openmetrics.as_ref()), ("--junit", args.junit.as_ref())];
-    let of_entries = expectations.entries.iter().flat_map(|entry| entry.used.clone());
-    let used: Vec<_> =
-        [("the file of expectations", args.file.clone())].into_iter().chain(of_entries).collect();
-    target::check_all(&[&[("-o", out)], derived.as_slice()].concat(), &used)?;
-    for (option, path) in derived {
-        path.map_or(Ok(()), |path| target::check_path(option, path))?;
-    }
-    let mut out =
-        out.map(|path| ResultTarget::open(path, args.out.existing(), Duration::ZERO)).transpose()?;
-    args.store.iter().try_for_each(|directory| judgement::create(directory))?;
-    let budget = Budget::start(args.budget.unwrap_or(expectations.budget))?;
-    let mut misses =
-        good.as_ref().and(expectations.baseline.as_ref()).map(|baseline| Misses::read(&baseline.path));
-    let mut check = Check { expectations: &expectations, good, budget, load: None, contents: String::new() };
-    let mut findings = match check.busy() {
-        Some(why) => vec![Finding::without_row(expectations.name.clone(), State::Busy, why)],
-        None => {
-            be_nice(args.nice.unwrap_or(expectations.nice));
-            check.findings()?
-        }
-    };
-    let Check { load, contents, budget, .. } = check;
-    if let Some(file) = out.as_mut().filter(|_| !contents.is_empty()) {
-        file.write(|out| out.write_all(contents.as_bytes()))?;
-    }
-    if let Some(code) = budget.interruption.exit_code() {
-        stderr_line!("ombx: interrupted");
-        return Ok(code);
-    }
-    if let Some(directory) = args.store.as_ref().filter(|_| !contents.is_empty()) {
-        judgement::add(directory, contents.as_bytes())?;
-    }
-    if let Some(misses) = &mut misses {
-        let today = timestamp()[..DATE].to_owned();
-        findings.iter_mut().for_each(|finding| misses.judge(finding, &today));
-        if let Err(e) = misses.write() {
-            stderr_line!("ombx: cannot remember what was missed today in the directory of good days: {e}");
-        }
-    }
-    let mut report =
-        Report { file: expectations.name.clone(), findings, load, spent: budget.spent(), learnt: None };
-    if let Some(baseline) = expectations.baseline.as_ref().filter(|_| args.learn) {
-        report.learnt = Some(learn(baseline, &contents, &report)?);
-    }
-    let state = report.state();
-    // The file of an earlier check stays if nothing was measured.
-    if let Some(path) = args.openmetrics.as_ref().filter(|_| state != State::Busy) {
-        let written = report.gauges().and_then(|text| target::replace(path, &text));
-        written.map_err(|e| unwritable(path, &e))?;
-    }
-    if let Some(path) = &args.junit {
-        target::replace(path, report.junit().as_bytes()).map_err(|e| unwritable(path, &e))?;
-    }
-    match args.format {
-        Format::Nagios => {
-            return monitoring::print("check", state.status(), &report.sentence(), &report.figures());
-        }
-        _ if args.quiet && state == State::Met => 0,
-        Format::Json => terminal::print(format!("{:#}\n", report.json()))?,
-        Format::Junit => terminal::print(format!("{}\n", report.junit()))?,
-        _ => terminal::print(report.table())?,
-    };
-    Ok(state.exit_code())
+    let expectations = read(&args.file, registry, parser)?;
+    let existing = args.out.existing();
+    check::run(
+        &expectations,
+        &Request {
+            file: args.file,
+            learn: args.learn,
+            budget: args.budget,
+            nice: args.nice,
+            format: args.format,
+            store: args.store,
+            openmetrics: args.openmetrics,
+            junit: args.junit,
+            quiet: args.quiet,
+            out: args.out.out,
+            existing,
+        },
+    )
 }
 
 /// Parses the text of a file of expectations and finds every mistake in it.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn parse(text: &str, registry: &Registry, parser: &Command) -> Result<()> {
-    Expectations::parse("node.toml", text, std::path::Path::new(""), registry, parser).map(drop)
+    expectations("node.toml", text, Path::new(""), registry, parser).map(drop)
 }
 
-/// Reads the good days that the limits need; `None` if no limit needs them, or if another day is being learnt.
-fn good_days(expectations: &Expectations, args: &CheckArgs) -> Result<Option<Baseline>> {
-    let name = &expectations.name;
-    let Some(BaselineDirectory { path, line }) = &expectations.baseline else {
-        if args.learn {
-            return Err(Error::usage(format!(
-                "{name}: --learn needs a directory: add baseline = \"DIRECTORY\" at the start of the file"
-            )));
+const KEYS: OwnKeys = OwnKeys { command: "ombx check", of_file: KEYS_OF_FILE, of_entry: KEYS_OF_ENTRY };
+
+/// Reads a file of expectations and finds every mistake in it. Starts nothing.
+fn read(path: &Path, registry: &Registry, parser: &Command) -> Result<Expectations> {
+    let name = shown_name(path);
+    let text = read_named(path)
+        .map_err(|e| Error::usage(format!("cannot read the file of expectations {name}: {e}")))?;
+    let directory = path.parent().unwrap_or(Path::new(""));
+    expectations(&name, &text, directory, registry, parser)
+}
+
+/// Parses the text of a file: a suite whose entries have limits. Its baseline is relative to this directory.
+fn expectations(
+    name: &str,
+    text: &str,
+    directory: &Path,
+    registry: &Registry,
+    parser: &Command,
+) -> Result<Expectations> {
+    let suite = Suite::parse_with(name, text, parser, KEYS)?;
+    let mut expectations = Expectations::new(name);
+    for value in &suite.own {
+        let set = expectations.set(&value.key, &value.text, value.line, directory);
+        set.map_err(|e| suite.at(value.line, &e))?;
+    }
+    for (entry, resolved) in suite.entry_jobs(registry, parser)? {
+        let mut limits = Limits::default();
+        for value in &entry.own {
+            let choices = &resolved.part.choices;
+            let set = limits.set(&value.key, &value.text, choices, expectations.baseline.as_ref());
+            set.map_err(|e| suite.at(value.line, &e))?;
         }
-        return Ok(None);
-    };
-    if args.learn {
-        judgement::create(path)?;
-        return Ok(None);
+        let own = limits.require_one().and_then(|()| job(entry.patterns.clone(), resolved, limits));
+        expectations.entries.push(own.map_err(|e| suite.at(entry.line, &e))?);
     }
-    if expectations.entries.iter().all(|entry| entry.within.is_none()) {
-        return Ok(None);
-    }
-    match judgement::read(path)? {
-        Some(baseline) => Ok(Some(baseline)),
-        None => Err(Error::usage(format!(
-            "{name}:{line}: the baseline {} has no results: learn a good day with ombx check --learn {}",
-            path.display(),
-            args.file.display()
-        ))),
-    }
+    Ok(expectations)
 }
 
-/// Adds a good day to the baseline, and returns what was done.
-fn learn(baseline: &BaselineDirectory, contents: &str, report: &Report) -> Result<String> {
-    if contents.is_empty() || report.state() > State::Undecided {
-        return Ok("not learnt, because this is no good day".into());
+/// Validates an entry, so that it can be run.
+fn job(patterns: Vec<String>, resolved: ResolvedEntry, limits: Limits) -> Result<Entry> {
+    let (mut options, says_launches) = (resolved.options(), resolved.says_launches());
+    let ResolvedEntry { ranks, args, part, .. } = resolved;
+    let start = Start::from(args.start.clone());
+    for choice in &part.choices {
+        preflight::check(&start, ranks, choice.bench.ranks.medium)?;
     }
-    Ok(report::learnt(&judgement::add(&baseline.path, contents.as_bytes())?, report.spent))
+    let job = run::job(args, ranks, vec![part], None)?;
+    let used = files_used(&job.start, &job.work.plans());
+    if !says_launches {
+        // The fewest with a 95 % interval.
+        options.push(format!("--launches={LEAST_LONG_LAUNCHES}"));
+    }
+    Ok(Entry { patterns, options, limits, used })
 }
 
-/// Lowers the priority of this process and of those that it starts. A process that is nicer already stays as it is.
-fn be_nice(nice: i32) {
-    if getpriority_process(None).is_ok_and(|now| now < nice) {
-        let _ = setpriority_process(None, nice);
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::parser;
 
-/// A check that is running.
-struct Check<'c> {
-    expectations: &'c Expectations,
-    good: Option<Baseline>,
-    budget: Budget,
-    /// Part of the CPUs that other processes used when it was looked at last.
-    load: Option<f64>,
-    /// Lines of a result file with all measurements.
-    contents: String,
-}
-
-impl Check<'_> {
-    /// Looks at the load of this host, and returns why it is too busy.
-    fn busy(&mut self) -> Option<String> {
-        self.load = HostState::here(None).foreign;
-        let (load, most) = self.load.zip(self.expectations.busy)?;
-        (load >= most).then(|| report::busy(load, most))
+    fn parse(text: &str) -> Result<Expectations> {
+        let registry = Registry::load().unwrap();
+        expectations("node.toml", text, Path::new("/etc/ombx"), &registry, &parser(&registry))
     }
 
-    /// Measures all entries, and those with limits that are not met again. A signal ends the measurements.
-    fn findings(&mut self) -> Result<Vec<Finding>> {
-        let mut all = Vec::new();
-        for entry in &self.expectations.entries {
-            let measured = self.budget.measure(entry)?;
-            self.contents.push_str(&measured.contents);
-            if self.budget.interruption.has_arrived() {
-                return Ok(Vec::new());
-            }
-            all.push((entry, measured));
+    #[cfg(feature = "sockets")]
+    #[test]
+    fn a_file_has_defaults_and_its_own_values() {
+        let entry = "[[entry]]\nrun = 'sockets.latency'\nsizes = 8\nlatency = '<5us'\n";
+        let usual = parse(entry).unwrap();
+        let without = Expectations::new("node.toml");
+        assert_eq!(
+            (usual.budget, usual.pause, usual.nice, usual.busy),
+            (without.budget, without.pause, without.nice, without.busy)
+        );
+        let [one] = &usual.entries[..] else { panic!("{usual:?}") };
+        assert_eq!(one.options, ["--sizes=8", "--launches=6"]);
+        assert_eq!(one.limits.absolute.as_ref().and_then(|limit| limit.most_us()), Some(5.0));
+        let text = format!(
+            "budget = '2m'\npause = '1s'\nnice = 0\nbusy = 'never'\nbaseline = 'good'\n[defaults]\n\
+             quick = true\n{entry}within = '20%'"
+        );
+        let own = parse(&text).unwrap();
+        let minutes = Duration::from_secs;
+        assert_eq!((own.budget, own.pause, own.nice, own.busy), (minutes(120), minutes(1), 0, None));
+        assert_eq!(own.baseline.unwrap().path, Path::new("/etc/ombx/good"));
+        assert_eq!(own.entries[0].options, ["--quick", "--sizes=8"]);
+        assert_eq!(own.entries[0].limits.within, Some(0.2));
+    }
+
+    #[cfg(feature = "sockets")]
+    #[test]
+    fn mistakes_have_lines() {
+        let entry = "[[entry]]\nrun = 'sockets.latency'\n";
+        for (text, line, part) in [
+            ("budgt = '1m'\n".to_owned() + entry, 1, "budget?"),
+            ("budget = 'soon'\n".to_owned() + entry, 1, "budget: duration"),
+            ("nice = 20\n".to_owned() + entry, 1, "from 0 to 19"),
+            ("busy = '200%'\n".to_owned() + entry, 1, "never"),
+            ("busy = true\n".to_owned() + entry, 1, "in quotes or a number"),
+            ("baseline = ''\n".to_owned() + entry, 1, "directory"),
+            (entry.to_owned(), 2, "needs a limit"),
+            (entry.to_owned() + "latncy = '<5us'", 3, "latency?"),
+            (entry.to_owned() + "latency = '>5us'", 3, "\"<5us\""),
+            (entry.to_owned() + "bw = '>5'", 3, "MB/s"),
+            (entry.to_owned() + "bw = '>5GB/s'", 3, "give it latency"),
+            (entry.to_owned() + "within = '20%'", 3, "needs a baseline"),
+            ("baseline = 'x'\n".to_owned() + entry + "within = 0.2", 4, "did you mean 20 %"),
+            (entry.to_owned() + "latency = '<5us'\nsizes = '8..1'", 4, "1..8"),
+            (entry.to_owned() + "latency = '<5us'\noutput = 'x'", 4, "decided by ombx check"),
+            (entry.to_owned() + "latency = '<5us'\ntimeout = '1s'", 4, "decided by ombx check"),
+            (
+                "[defaults]\nquiet = true\n".to_owned() + entry + "latency = '<5us'",
+                2,
+                "decided by ombx check",
+            ),
+            (entry.to_owned() + "latency = '<5us'\nranks = 1", 2, "ranks"),
+        ] {
+            let why = parse(&text).unwrap_err().to_string();
+            assert!(why.starts_with(&format!("node.toml:{line}: ")) && why.contains(part), "{text}\n{why}");
         }
-        let relative = all.iter().filter(|(entry, _)| entry.within.is_some());
-        let limits = relative.map(|(_, measured)| measured.rows.len()).sum();
-        let baseline = self.good.take();
-        let good = baseline.as_ref().map(|baseline| GoodDays { baseline, limits });
-        let judged = all.into_iter();
-        let mut found: Vec<_> = judged
-            .map(|(entry, measured)| (entry, judgement::judge(entry, &measured, good), measured.took))
-            .collect();
-        let mut paused = None;
-        for (entry, findings, took) in &mut found {
-            if !findings.iter().any(Finding::wants_another) {
-                continue;
-            }
-            let pause = if paused.is_some() { Duration::ZERO } else { self.expectations.pause };
-            if !self.budget.has(pause, *took) {
-                let why = "the budget has no time for a second measurement";
-                findings.iter_mut().for_each(|finding| finding.leave_undecided(why));
-                continue;
-            }
-            // One pause before all second measurements.
-            let busy = paused.get_or_insert_with(|| {
-                self.budget.pause(pause);
-                self.busy()
-            });
-            if let Some(why) = busy {
-                findings.iter_mut().filter(|finding| finding.state == State::Missed).for_each(|finding| {
-                    (finding.state, finding.why) = (State::Busy, Some(format!("missed once, then {why}")));
-                });
-                continue;
-            }
-            let again = self.budget.measure(entry)?;
-            *findings = judgement::combine(findings, judgement::judge(entry, &again, good));
-            self.contents.push_str(&again.contents);
-            if self.budget.interruption.has_arrived() {
-                return Ok(Vec::new());
-            }
-        }
-        Ok(found.into_iter().flat_map(|(_, findings, _)| findings).collect())
     }
 }

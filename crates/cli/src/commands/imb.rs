@@ -1,18 +1,17 @@
 //! `ombx imb`, and links to ombx named `IMB-MPI1` and so on: replaces the Intel MPI Benchmarks with the same names, options and output.
 
 pub(crate) mod arguments;
-mod plan;
-pub(crate) mod programs;
-mod threads;
 
-use ombx_core::benchmark::{
-    Benchmark, Choice, Chosen, ElementType, Medium, ParameterValue, ReductionOp, Registry,
-    memory::Place,
-    payload::{BLOCK_LENGTH, Datatype, STRIDE},
+use clap::{ArgMatches, Command};
+use ombx_core::benchmark::{Choice, Medium, Registry};
+use ombx_drop_in::imb::{
+    ImbBenchmark, ImbHeader, ImbProgram, ImbTable,
+    plan::{self, RANKS},
+    programs::{self, Entry, Program},
+    threads, types,
 };
-use ombx_drop_in::imb::{ImbBenchmark, ImbHeader, ImbProgram, ImbTable};
 use ombx_launch::{
-    job::{Job, selection},
+    job::Job,
     launch::{detection, preflight, start::Start},
     output::{
         destination::{Destination, Screen},
@@ -20,25 +19,16 @@ use ombx_launch::{
     },
     role, stderr_line, this_process,
 };
-use ombx_record::error::{Error, Result};
-
-use self::{
-    arguments::{ImbArgs, TypeArgs},
-    plan::Iterations,
-    programs::{Entry, Program},
+use ombx_record::{
+    error::{Error, Result},
+    order::each_once_by,
 };
-use crate::{arguments::argv, commands::help::page::Page};
 
-/// Default of `-n` and of `-npmin`.
-const RANKS: u32 = 2;
+use self::arguments::{ImbArgs, OF_IMB, OF_THREADS};
+use crate::{arguments::argv, commands::help::page::Page, lookup};
 
 /// Lists programs, installs links, prints help, or measures.
-pub(crate) fn imb(
-    registry: &Registry,
-    parser: &clap::Command,
-    matches: &clap::ArgMatches,
-    args: ImbArgs,
-) -> Result<u8> {
+pub(crate) fn imb(registry: &Registry, parser: &Command, matches: &ArgMatches, args: ImbArgs) -> Result<u8> {
     if let Some(directory) = &args.install_links {
         let names: Vec<&str> = programs::all().map(|program| program.name).collect();
         return terminal::print(argv::install_links(directory, &names)?);
@@ -53,7 +43,7 @@ pub(crate) fn imb(
         return print(help(parser, Some(program)));
     }
     if args.list {
-        return print(listed_benchmarks(program));
+        return print(program.listed_benchmarks());
     }
     let (job, notes) = prepare(registry, parser, matches, args, program)?;
     // Notes follow a run that ends without an error: an error stands alone in one line.
@@ -67,9 +57,9 @@ pub(crate) fn imb(
 /// Validates the options of a program and builds its job. Returns it with notes about differences from IMB. Starts nothing.
 pub(crate) fn prepare(
     registry: &Registry,
-    parser: &clap::Command,
-    matches: &clap::ArgMatches,
-    mut args: ImbArgs,
+    parser: &Command,
+    matches: &ArgMatches,
+    args: ImbArgs,
     program: &'static Program,
 ) -> Result<(Job, Vec<String>)> {
     let started = detection::launcher();
@@ -79,26 +69,23 @@ pub(crate) fn prepare(
     };
     let ranks_or_default = ranks.unwrap_or(RANKS);
     if let Some(imb) = parser.find_subcommand("imb") {
-        threads::reject_of_others(imb, matches, program)?;
+        reject_of_others(imb, matches, program)?;
     }
-    plan::reject(&args, program)?;
+    let mut options = args.options();
+    plan::reject(&options, program)?;
     if program.has_threads() {
-        threads::reject(&args, ranks)?;
+        threads::reject(&options, ranks)?;
     }
-    let iterations = if program.is_peer_to_peer() { Iterations::PEER_TO_PEER } else { Iterations::default() };
-    args.iter.get_or_insert(iterations);
-    if program.has_accelerators {
-        args.mem_alloc_type.get_or_insert(Place::Device);
-    }
+    options.settle(program);
     if let (Some(matrix), Some(ranks)) = (args.map, ranks) {
         matrix.check(ranks).map_err(|e| e.within("-map"))?;
     }
     let entries = selected(&args, program)?;
-    let mut notes = plan::notes(&args, &entries);
+    let mut notes = plan::notes(&options, &entries);
     if program.has_threads() {
-        notes.extend(threads::notes(&args));
+        notes.extend(threads::notes(&options));
     }
-    let sizes = plan::sizes(&args, program)?;
+    let sizes = plan::sizes(&options, program)?;
     plan::reject_repetition(&entries, args.npmin.unwrap_or(RANKS).min(ranks_or_default))?;
     if started.is_none() {
         preflight::check(&Start::from(args.start.clone()), ranks_or_default, Medium::Mpi)?;
@@ -114,14 +101,17 @@ pub(crate) fn prepare(
         .iter()
         .map(|table| Ok((Choice { preset: table.axes, ..registry.get(table.bench)? }, *table)));
     let tables: Vec<_> = tables.collect::<Result<_>>()?;
-    plan::reject_ungrouped(&args, &tables)?;
-    notes.extend(type_notes(&args.types, tables.iter().map(|(choice, table)| (table.name, choice.bench))));
+    plan::reject_ungrouped(&options, &tables)?;
+    notes.extend(types::notes(
+        &options.types,
+        tables.iter().map(|(choice, table)| (table.name, choice.bench)),
+    ));
     let mut parts = Vec::new();
     for (choice, table) in &tables {
         parts.extend(if program.has_threads() {
-            threads::parts(&args, *choice, table, ranks)?
+            threads::parts(&options, *choice, table, ranks)?
         } else {
-            plan::parts(&args, *choice, table, &sizes, ranks)?
+            plan::parts(&options, *choice, table, &sizes, ranks)?
         });
     }
     let shown = ImbProgram {
@@ -129,15 +119,15 @@ pub(crate) fn prepare(
         part: program.part,
         header: if !program.has_threads() {
             ImbHeader::System
-        } else if args.threads.noheader {
+        } else if options.threads.noheader {
             ImbHeader::Nothing
         } else {
             ImbHeader::Title
         },
-        calling: args.name.map(|name| calling(program, &name, this_process::as_typed())).unwrap_or_default(),
+        calling: args.name.map(|name| program.calling(&name, this_process::as_typed())).unwrap_or_default(),
         sizes: (args.msglen.is_none() && args.msgsize.is_empty())
             .then(|| [sizes.first(), sizes.last()].map(|size| size.map_or(0, |size| size.0))),
-        types: [args.types.data_type, args.types.red_data_type],
+        types: [options.types.data_type, options.types.red_data_type],
         groups: args.multi,
         ranks,
         matrix: args.map,
@@ -158,17 +148,55 @@ fn selected(args: &ImbArgs, program: &'static Program) -> Result<Vec<&'static En
     if let Some(path) = &args.input {
         named.extend(plan::lines(path)?);
     }
-    let find = |names: &[String]| names.iter().map(|name| program.find(name)).collect::<Result<Vec<_>>>();
+    let find = |names: &[String]| names.iter().map(|name| entry(program, name)).collect::<Result<Vec<_>>>();
     let (named, included, excluded) = (find(&named)?, find(&args.include)?, find(&args.exclude)?);
     let wanted =
         if named.is_empty() { program.entries().filter(|entry| entry.is_default).collect() } else { named };
     let is_kept = |entry: &&Entry| excluded.iter().all(|other| other.name != entry.name);
     let kept = wanted.into_iter().chain(included).filter(is_kept);
-    let entries = selection::each_once_by(kept, |one, other| one.name == other.name);
+    let entries = each_once_by(kept, |one, other| one.name == other.name);
     if entries.is_empty() {
         return Err(Error::usage("no benchmark is left: change -exclude or name a benchmark"));
     }
     Ok(entries)
+}
+
+/// Finds a benchmark of a program by its name in upper or lower case.
+fn entry(program: &Program, name: &str) -> Result<&'static Entry> {
+    program.find(name).ok_or_else(|| {
+        let near = lookup::similar(name, program.entries().map(|entry| entry.name));
+        let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        let called = argv::called("imb", program.name);
+        Error::usage(format!(
+            "{name} is not a benchmark of {}: {called} -list names them{near}",
+            program.name
+        ))
+    })
+}
+
+/// Options of the other programs of IMB that IMB-MT has too.
+const SHARED: [&str; 8] =
+    ["list", "window-size", "mem", "thread-level", "include", "exclude", "input", "help"];
+
+/// Rejects options of other programs of IMB. `imb` is the command that has all options.
+fn reject_of_others(imb: &Command, matches: &ArgMatches, program: &Program) -> Result<()> {
+    for (option, _) in argv::given_options(imb, matches) {
+        let long = option.get_long().unwrap_or_default();
+        let name = format!("-{}", long.replace('-', "_"));
+        match option.get_help_heading() {
+            Some(OF_THREADS) if !program.has_threads() => {
+                return Err(Error::usage(format!("{name} is an option of IMB-MT: leave it out")));
+            }
+            Some(OF_IMB) if program.has_threads() && !SHARED.contains(&long) => {
+                return Err(Error::usage(format!(
+                    "{name} is not an option of IMB-MT: its sizes are -count and -datatype, its iterations \
+                     -repeat and -warmup"
+                )));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Last line of the help of a program.
@@ -176,7 +204,7 @@ const HELP_FOOT: &str =
     "Options have one hyphen as in IMB, or two. More: ombx help exit-codes, ombx help WORD";
 
 /// Returns the help of `ombx imb`, or of a program.
-fn help(parser: &clap::Command, program: Option<&Program>) -> String {
+fn help(parser: &Command, program: Option<&Program>) -> String {
     let called = program.map_or("ombx imb PROGRAM".to_owned(), |program| argv::called("imb", program.name));
     let usage = format!("{called} [OPTIONS] [BENCHMARK..]");
     let title = ImbTable::title();
@@ -198,89 +226,17 @@ fn listed_programs() -> String {
     programs::all().map(line).collect()
 }
 
-/// Returns the text of `-list`.
-fn listed_benchmarks(program: &Program) -> String {
-    let mut text = format!("{}\nList of benchmarks:\n{}:\n", ImbTable::title(), program.name);
-    let mut entries: Vec<_> = program.entries().collect();
-    entries.sort_by_key(|entry| entry.name);
-    for entry in entries {
-        let default = if entry.is_default { "" } else { " (non-default)" };
-        text += &format!("    {}{default}\n", entry.name);
-    }
-    text
-}
-
-/// Returns the command line as a user of IMB types it. `name` is the program as it stands in `words`.
-fn calling(program: &Program, name: &str, mut words: Vec<String>) -> String {
-    let as_imb = |word: &String| match word.strip_prefix("--") {
-        Some(name) if !name.contains('=') => format!("-{}", name.replace('-', "_")),
-        _ => word.clone(),
-    };
-    // Options may stand before the program.
-    if let Some(at) = words.iter().skip(2).position(|word| word == name) {
-        words.remove(2 + at);
-    }
-    let options = words.iter().skip(2).map(as_imb);
-    [program.name.to_owned()].into_iter().chain(options).collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the element type of a benchmark. IMB always swaps MPI_INT.
-fn element(args: &TypeArgs, bench: &Benchmark) -> ElementType {
-    match bench.parameter(ElementType::PARAMETER.name) {
-        _ if bench.name == "rma.cas_latency" => ElementType::Int32,
-        // Benchmarks that reduce have another default.
-        Some(parameter) if parameter.default == Some(ElementType::Byte.name()) => args.data_type,
-        Some(_) => args.red_data_type,
-        None => ElementType::Byte,
-    }
-}
-
-/// Returns the bytes from one element of a message to the next, if a derived datatype is chosen and the benchmark moves such messages.
-fn stride(args: &TypeArgs, bench: &Benchmark) -> Option<u64> {
-    let moves = bench.has(Datatype::PARAMETER) && !bench.has(ReductionOp::PARAMETER);
-    args.stride(element(args, bench).width()).filter(|_| moves)
-}
-
-/// Chooses the derived datatype of a benchmark, if it has one: one element per block.
-fn choose_blocks(args: &TypeArgs, bench: &Benchmark, chosen: &mut Chosen) {
-    let Some(stride) = stride(args, bench) else { return };
-    chosen.choose([Datatype::Vector]);
-    chosen.set(BLOCK_LENGTH.name, [element(args, bench).width().to_string()]);
-    chosen.set(STRIDE.name, [stride.to_string()]);
-}
-
-/// Returns notes about benchmarks whose messages do not have what the options choose.
-fn type_notes<'b>(
-    args: &TypeArgs,
-    benches: impl Iterator<Item = (&'static str, &'b Benchmark)>,
-) -> Vec<String> {
-    let sized: Vec<_> = benches.filter(|(_, bench)| bench.messages.sized).collect();
-    let named = |is: &dyn Fn(&Benchmark) -> bool| {
-        selection::each_once(sized.iter().filter(|(_, bench)| is(bench)).map(|(name, _)| *name))
-    };
-    let of_bytes = named(&|bench| args.data_type != ElementType::Byte && !bench.has(ElementType::PARAMETER));
-    let contiguous = named(&|bench| args.stride(1).is_some() && stride(args, bench).is_none());
-    let notes = [("-data_type", of_bytes, "bytes"), ("-contig_type", contiguous, "contiguous")];
-    let notes = notes.into_iter().filter(|(_, names, _)| !names.is_empty());
-    notes
-        .map(|(option, names, what)| format!("{option}: messages of {} are {what}", names.join(", ")))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_calling_sequence_is_that_of_imb() {
-        let program = programs::find("IMB-MPI1").unwrap();
-        for (line, name, expected) in [
-            ("ombx imb IMB-MPI1 PingPong --npmin 2", "IMB-MPI1", "IMB-MPI1 PingPong -npmin 2"),
-            ("ombx imb --npmin 2 mpi1 PingPong", "mpi1", "IMB-MPI1 -npmin 2 PingPong"),
-            ("ombx imb --root-shift on IMB-MPI1", "IMB-MPI1", "IMB-MPI1 -root_shift on"),
-        ] {
-            let words = line.split(' ').map(str::to_owned).collect();
-            assert_eq!(calling(program, name, words), expected, "{line}");
-        }
+    fn a_benchmark_that_a_program_does_not_have_is_not_proposed() {
+        let error = |program: &str, name: &str| {
+            entry(programs::find(program).unwrap(), name).err().unwrap().to_string()
+        };
+        assert!(error("IMB-RMA", "Fetch_and_opp").ends_with("did you mean Fetch_and_op?"));
+        let why = error("IMB-RMA-GPU", "Fetch_and_op");
+        assert!(!why.contains("did you mean Fetch_and_op"), "{why}");
     }
 }

@@ -10,24 +10,8 @@ use ombx_core::{
 };
 use ombx_record::{
     error::{Error, Result},
-    order::sort_by_number,
+    order::{each_once, sort_by_number},
 };
-
-/// Returns the items, each once, in the order in which they are first.
-pub fn each_once<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
-    each_once_by(items, |one, other| one == other)
-}
-
-/// Returns the items, each once, as [`each_once`] does. `is_same` tells which items are one.
-pub fn each_once_by<T>(items: impl IntoIterator<Item = T>, is_same: impl Fn(&T, &T) -> bool) -> Vec<T> {
-    let mut once: Vec<T> = Vec::new();
-    for item in items {
-        if !once.iter().any(|known| is_same(known, &item)) {
-            once.push(item);
-        }
-    }
-    once
-}
 
 /// Returns parts and places of all benchmarks, in the order in which ranks of a user's launcher measure them: those of one medium after
 /// those of another.

@@ -13,6 +13,7 @@ use ombx_host::{
 };
 use ombx_record::{
     error::{Error, Result},
+    order::each_once,
     unit::{Bytes, counted},
 };
 
@@ -20,7 +21,7 @@ use ombx_record::{
 use ombx_mpi::Family;
 
 use crate::{
-    job::{Job, selection::each_once},
+    job::Job,
     launch::{
         hosts::{self, Host, LIMIT_AFTER_JOB, REACH_LIMIT, hosts, ranks_by_host},
         mpiexec,

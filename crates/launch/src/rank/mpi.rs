@@ -13,6 +13,7 @@ use ombx_core::{
     benchmark::{Initialization, Threading},
     team::Team,
 };
+use ombx_drop_in::imb::threads::THREADS;
 use ombx_host::environment::hostname;
 use ombx_mpi::Mpi;
 use ombx_record::{
@@ -72,7 +73,7 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
 
 /// Tells the other ranks of the launcher about an error that this rank has found before it started MPI: they would wait for it. Rank 0
 /// prints the error of the lowest rank that has one. If the others do not start MPI within a time, this rank prints its error and ends.
-pub fn share(error: &Error) {
+pub(super) fn share(error: &Error) {
     let Some(started) = detection::launcher().filter(|started| started.ranks != Some(1)) else { return };
     let mine = Error::new(error.kind(), format!("{error} (on {})", hostname()));
     let (late, rank) = (mine.to_string(), started.rank);
@@ -98,7 +99,7 @@ pub fn share(error: &Error) {
 }
 
 /// Waits until rank 0 has printed an error that all ranks have: Open MPI ends the other ranks as soon as one has ended.
-pub fn let_rank_0_print() {
+pub(super) fn let_rank_0_print() {
     if detection::launcher().is_some_and(|started| started.rank > 0) {
         thread::sleep(failure::RANK_0_PRINTS);
     }
@@ -146,7 +147,7 @@ fn meet(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
         team.broadcast_message((words.clone(), threads.clone(), library.clone()))?;
     let same = [
         ("command line", words == first_words),
-        (this_process::THREADS, threads == first_threads),
+        (THREADS, threads == first_threads),
         ("version of the MPI library", library == first_library),
     ];
     let other = same.into_iter().find(|(_, is_same)| !is_same);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use clap::{Arg, ArgAction, Command, builder::PossibleValue};
 use ombx_core::benchmark::{Benchmark, Choice, Heading, Registry};
-use ombx_launch::{job::selection::each_once, output::terminal};
-use ombx_record::error::Error;
+use ombx_launch::output::terminal;
+use ombx_record::{error::Error, order::each_once};
 use ombx_show::wrapped;
 
 use super::examples::{self, Examples};

@@ -3,23 +3,18 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
-use ombx_core::benchmark::{
-    ElementType, ParameterValue, RankMatrix, Threading,
-    memory::{Api, Place},
+use ombx_core::benchmark::{ElementType, ParameterValue, RankMatrix, Threading, memory::Place};
+use ombx_drop_in::imb::{
+    ImbGroups, ImbMode,
+    options::{ImbOptions, MemoryKind, OffCache, OtherOptions, SizeRange, ThreadOptions, TypeOptions},
+    plan::{IterationPolicy, Iterations},
 };
-use ombx_drop_in::imb::{ImbGroups, ImbMode};
-use ombx_record::{
-    error::{Error, Result},
-    unit::Bytes,
-};
+use ombx_record::unit::Bytes;
 
-use crate::{
-    arguments::{
-        output::{FileArgs, some_of},
-        start::StartArgs,
-        values,
-    },
-    commands::imb::plan::{IterationPolicy, Iterations},
+use crate::arguments::{
+    output::{FileArgs, some_of},
+    start::StartArgs,
+    values,
 };
 
 /// Heading of the options of IMB, and of those that IMB-MT alone has.
@@ -47,7 +42,7 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = OF_IMB)]
     pub(crate) time: Option<Duration>,
     /// What changes the number of iterations [default: dynamic]
-    #[arg(long, value_name = "POLICY", value_enum, help_heading = OF_IMB)]
+    #[arg(long, value_name = "POLICY", value_parser = some_of(&POLICIES), help_heading = OF_IMB)]
     pub(crate) iter_policy: Option<IterationPolicy>,
     /// Message sizes 0, 2^MIN to 2^MAX [default: 0:22]
     #[arg(
@@ -148,14 +143,20 @@ pub(crate) struct ImbArgs {
     pub(crate) install_links: Option<PathBuf>,
 }
 
-/// IMB's `-mem_alloc_type`: the memory in ombx, through the driver of an interface.
-pub(crate) type MemoryKind = fn(Api) -> Place;
 /// Values of `-mem_alloc_type`.
 const MEMORY: [(&str, &str, MemoryKind); 4] = [
     ("device", "Memory of the device", Place::Device),
     ("host", "Memory of the host that the driver has pinned", Place::Pinned),
     ("shared", "Managed memory", Place::Managed),
     ("cpu", "Memory of the host", |_| Place::Host),
+];
+
+/// Values of `-iter_policy`.
+const POLICIES: [(&str, &str, IterationPolicy); 4] = [
+    ("dynamic", "Fewer iterations if they would take longer than -time", IterationPolicy::Dynamic),
+    ("multiple_np", "A multiple of the number of processes", IterationPolicy::Multiple),
+    ("auto", "As multiple_np if the collective has a root, otherwise as dynamic", IterationPolicy::Auto),
+    ("off", "Nothing", IterationPolicy::Off),
 ];
 
 /// Values of `-thread_level`. Only `multiple` has several threads.
@@ -166,6 +167,59 @@ const THREAD_LEVELS: [(&str, &str, Threading); 5] = [
     ("multiple", "MPI_THREAD_MULTIPLE", Threading::Multiple),
     ("nompinit", "MPI_Init instead of MPI_Init_thread", Threading::Single),
 ];
+
+impl ImbArgs {
+    /// Returns what the options of IMB say.
+    pub(crate) fn options(&self) -> ImbOptions {
+        let is_on = |switch: Option<Switch>| switch.map(Switch::is_on);
+        let ImbArgs { types, threads, other, .. } = self;
+        ImbOptions {
+            npmin: self.npmin,
+            iter: self.iter,
+            time: self.time,
+            iter_policy: self.iter_policy,
+            msglog: self.msglog,
+            msglen: self.msglen.clone(),
+            msgsize: self.msgsize.clone(),
+            zero_size: is_on(self.zero_size),
+            mem: self.mem,
+            off_cache: self.off_cache,
+            window_size: self.window_size,
+            root_shift: is_on(self.root_shift),
+            multi: self.multi,
+            map: self.map,
+            thread_level: self.thread_level,
+            mem_alloc_type: self.mem_alloc_type,
+            warm_up: is_on(self.warm_up),
+            types: TypeOptions {
+                data_type: types.data_type,
+                red_data_type: types.red_data_type,
+                contig_type: types.contig_type,
+            },
+            threads: ThreadOptions {
+                count: threads.count.clone(),
+                datatype: threads.datatype,
+                repeat: threads.repeat,
+                warmup: threads.warmup,
+                stride: threads.stride,
+                noheader: threads.noheader,
+                barrier: threads.barrier,
+                malloc_align: threads.malloc_align,
+                malloc_algo: threads.malloc_algo.clone(),
+                check: threads.check.clone(),
+            },
+            other: OtherOptions {
+                sync: is_on(other.sync),
+                imb_barrier: is_on(other.imb_barrier),
+                msg_pause: other.msg_pause.clone(),
+                pause: other.pause,
+                msgwr: is_on(other.msgwr),
+                msgrd: is_on(other.msgrd),
+            },
+            directory: self.directory.clone(),
+        }
+    }
+}
 
 /// Options of IMB that ombx rejects or that have no effect, each with a reason.
 #[derive(Debug, Args)]
@@ -215,74 +269,8 @@ pub(crate) enum Switch {
 }
 
 impl Switch {
-    pub(super) fn is_on(self) -> bool {
+    fn is_on(self) -> bool {
         self == Switch::On
-    }
-}
-
-/// IMB's `-off_cache`: buffers that are not in the cache.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OffCache {
-    /// Buffers that stay in the cache, as without the option.
-    No,
-    /// Buffers that are larger than the cache of the system.
-    LastLevel,
-    /// Buffers that are larger than a cache of this many bytes.
-    Bytes(u64),
-}
-
-/// Largest cache line whose length ombx respects: copies of buffers are this far apart.
-const LONGEST_LINE: u64 = 128;
-
-impl OffCache {
-    fn parse(text: &str) -> Result<OffCache> {
-        let (size, line) = text.split_once(',').unwrap_or((text, "64"));
-        let mib = size.parse::<f64>().ok().filter(|mib| *mib == -1.0 || (0.0..=1e6).contains(mib));
-        let line = line.parse::<f64>().ok().filter(|line| *line >= 0.0);
-        match (mib, line) {
-            (Some(_), Some(line)) if line > LONGEST_LINE as f64 => Err(Error::usage(format!(
-                "cache lines of more than {LONGEST_LINE} bytes are not supported: give a shorter LINE, or none"
-            ))),
-            (Some(0.0), Some(_)) => Ok(OffCache::No),
-            (Some(-1.0), Some(_)) => Ok(OffCache::LastLevel),
-            (Some(mib), Some(_)) => Ok(OffCache::Bytes(((mib * (1u64 << 20) as f64) as u64).max(1))),
-            _ => Err(Error::usage(
-                "not a size in MiB: give -1, or 32, or 32,64 with the length of a cache line in bytes",
-            )),
-        }
-    }
-
-    /// Returns the size of the cache that is given; `None` for that of the system.
-    pub(super) fn bytes(self) -> Option<u64> {
-        match self {
-            OffCache::Bytes(bytes) => Some(bytes),
-            OffCache::No | OffCache::LastLevel => None,
-        }
-    }
-}
-
-/// IMB's `-msglog`: exponents of the smallest and the largest message.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SizeRange {
-    /// None if only the largest is given.
-    pub(super) least: Option<u32>,
-    pub(super) most: u32,
-}
-
-/// Largest exponent of IMB.
-const MOST: u32 = 30;
-
-impl SizeRange {
-    fn parse(text: &str) -> Result<SizeRange> {
-        let (least, most) = text.split_once(':').map_or((None, text), |(least, most)| (Some(least), most));
-        let number = |text: &str| text.parse::<u32>().ok().filter(|n| *n <= MOST);
-        match (least.map(number), number(most)) {
-            (None, Some(most)) => Ok(SizeRange { least: None, most }),
-            (Some(Some(least)), Some(most)) if least <= most => Ok(SizeRange { least: Some(least), most }),
-            _ => Err(Error::usage(format!(
-                "not exponents from 0 to {MOST}: give MIN:MAX or MAX, as in 3:4 for 8 and 16 bytes"
-            ))),
-        }
     }
 }
 
@@ -306,31 +294,31 @@ pub(crate) struct ThreadArgs {
         long, value_name = "NUMBERS", value_delimiter = ',',
         value_parser = values::number::<u64>(0..=i32::MAX as u64), help_heading = OF_THREADS
     )]
-    pub(in crate::commands::imb) count: Vec<u64>,
+    count: Vec<u64>,
     /// Element of messages of IMB-MT [default: int]
     #[arg(long, value_name = "int|char", value_parser = some_of(&DATATYPES), help_heading = OF_THREADS)]
-    pub(in crate::commands::imb) datatype: Option<ElementType>,
+    datatype: Option<ElementType>,
     /// Timed iterations of IMB-MT [default: 1000]
     #[arg(long, value_name = "N", value_parser = values::number::<u64>(1..=1 << 32), help_heading = OF_THREADS)]
-    pub(in crate::commands::imb) repeat: Option<u64>,
+    repeat: Option<u64>,
     /// Untimed iterations of IMB-MT [default: 100]
     #[arg(long, value_name = "N", value_parser = values::number::<u64>(0..=1 << 32), help_heading = OF_THREADS)]
-    pub(in crate::commands::imb) warmup: Option<u64>,
+    warmup: Option<u64>,
     /// Distance of the two ranks of a pair of IMB-MT: 1, or 0 for half of the ranks [default: 0]
     #[arg(long, value_name = "N", value_parser = values::number::<u32>(0..=u32::MAX), help_heading = OF_THREADS)]
-    pub(in crate::commands::imb) stride: Option<u32>,
+    stride: Option<u32>,
     /// Print no title of IMB-MT
     #[arg(long, help_heading = OF_THREADS)]
-    pub(in crate::commands::imb) noheader: bool,
+    noheader: bool,
     /// Whether threads leave a barrier before each sample, as in ombx.
     #[arg(long, help_heading = OF_THREADS, hide = true, value_parser = some_of(&BARRIERS))]
-    pub(in crate::commands::imb) barrier: Option<bool>,
+    barrier: Option<bool>,
     #[arg(long, help_heading = OF_THREADS, hide = true, value_parser = values::number::<u64>(1..=1 << 32))]
-    pub(in crate::commands::imb) malloc_align: Option<u64>,
+    malloc_align: Option<u64>,
     #[arg(long, help_heading = OF_THREADS, hide = true, value_parser = ["serial", "continuous", "parallel"])]
-    pub(in crate::commands::imb) malloc_algo: Option<String>,
+    malloc_algo: Option<String>,
     #[arg(long, help_heading = OF_THREADS, hide = true)]
-    pub(in crate::commands::imb) check: Option<String>,
+    check: Option<String>,
 }
 
 /// Values of `-datatype` of IMB-MT.
@@ -348,13 +336,13 @@ pub(crate) struct TypeArgs {
         long, value_name = "TYPE", default_value = "byte", value_parser = some_of(&ELEMENT_TYPES),
         ignore_case = true, help_heading = OF_IMB
     )]
-    pub(in crate::commands::imb) data_type: ElementType,
+    data_type: ElementType,
     /// Element type of reductions and accumulates
     #[arg(
         long, value_name = "TYPE", default_value = "float", value_parser = some_of(&ELEMENT_TYPES[1..]),
         ignore_case = true, help_heading = OF_IMB
     )]
-    pub(in crate::commands::imb) red_data_type: ElementType,
+    red_data_type: ElementType,
     /// Datatype of messages of benchmarks that move data
     #[arg(
         long, value_name = "KIND", default_value = "base", value_parser = some_of(&CONTIG_TYPES),
@@ -379,39 +367,3 @@ const CONTIG_TYPES: [(&str, &str, u64); 4] = [
     ("resize", "An MPI_Type_vector of them, each with a gap as long as an element after it", 2),
     ("resize_vec", "The same", 2),
 ];
-
-impl TypeArgs {
-    /// Returns the bytes from one element of this width to the next, if elements are in a derived datatype.
-    pub(in crate::commands::imb) fn stride(&self, width: u64) -> Option<u64> {
-        (self.contig_type > 0).then_some(self.contig_type * width)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn caches_are_mebibytes() {
-        let found =
-            ["-1", "0", "2.5", "16,128", "-1,64", "-1.0,0.0"].map(|text| OffCache::parse(text).unwrap());
-        let bytes = [5 << 19, 16 << 20].map(OffCache::Bytes);
-        assert_eq!(
-            found,
-            [OffCache::LastLevel, OffCache::No, bytes[0], bytes[1], OffCache::LastLevel, OffCache::LastLevel]
-        );
-        for text in ["", "-2", "x", "16,", "16,x", "16,256", "16,64,1", "inf", "nan"] {
-            assert!(OffCache::parse(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn sizes_are_exponents() {
-        let SizeRange { least, most } = SizeRange::parse("3:4").unwrap();
-        assert_eq!((least, most), (Some(3), 4));
-        assert_eq!(SizeRange::parse("22").unwrap().least, None);
-        for text in ["4:3", "31", "a", ":", "1:2:3"] {
-            assert!(SizeRange::parse(text).is_err(), "{text}");
-        }
-    }
-}

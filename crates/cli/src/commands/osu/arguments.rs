@@ -7,9 +7,10 @@ use ombx_core::{
     benchmark::{ParameterValue, Root},
     two_sided::pattern::Buffers,
 };
-use ombx_launch::output::destination::GraphForm;
+use ombx_drop_in::osu::options::{MessageSize, OsuOptions};
+use ombx_launch::{launch::detection, output::destination::GraphForm};
 use ombx_record::{
-    error::{Error, Result},
+    error::Result,
     unit::{Bytes, parse_memory},
 };
 
@@ -167,6 +168,45 @@ pub(crate) struct OsuArgs {
 }
 
 impl OsuArgs {
+    /// Returns what the options of OMB say.
+    pub(super) fn options(&self) -> OsuOptions {
+        let launched = detection::launcher().and_then(|started| started.ranks);
+        OsuOptions {
+            buffers: self.buffers.clone(),
+            message_size: self.message_size,
+            iterations: self.iterations,
+            warmup: self.warmup,
+            window_size: self.window_size,
+            num_test_calls: self.num_test_calls.clone(),
+            buffer_num: self.buffer_num,
+            validation: self.validation.clone(),
+            validation_warmup: self.validation_warmup.is_some(),
+            tail_lat: self.tail_lat.clone().map(|TailPercentiles(percentiles)| percentiles),
+            full: self.full,
+            datatype: self.datatype.clone(),
+            sync_option: self.sync_option.clone(),
+            win_options: self.win_options.clone(),
+            no_hints: self.no_hints,
+            mem_limit: self.mem_limit,
+            root_rank: self.root_rank,
+            in_place: self.in_place,
+            ddt: self.ddt.clone(),
+            nhbr: self.nhbr.clone(),
+            vary_window: self.vary_window,
+            print_rate: self.print_rate,
+            num_pairs: self.num_pairs,
+            has_graph: !self.graph.is_empty(),
+            session: self.session,
+            accelerator: self.accelerator.clone(),
+            papi: self.papi.clone(),
+            array_size: self.unsupported.array_size.is_some(),
+            cuda_target: self.unsupported.cuda_target.is_some(),
+            names_ombx: self.names_ombx(),
+            verbose: self.verbose,
+            ranks: launched.or(self.start.ranks.map(u64::from)),
+        }
+    }
+
     /// Returns whether the first line names ombx.
     pub(super) fn names_ombx(&self) -> bool {
         !self.omb_title && !std::env::var_os(OMB_TITLE).is_some_and(|value| !value.is_empty() && value != "0")
@@ -203,30 +243,9 @@ const BUFFERS: [(&str, &str, Buffers); 2] = [
 /// Values of `-R`.
 const SWITCH: [(&str, &str, bool); 2] = [("0", "No", false), ("1", "Yes", true)];
 
-/// OMB's `-m [MIN:]MAX`, of which one part may be absent.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MessageSize {
-    pub(super) least: Option<Bytes>,
-    pub(super) most: Option<Bytes>,
-}
-
-impl MessageSize {
-    fn parse(text: &str) -> Result<MessageSize> {
-        let size = |part: &str| if part.is_empty() { Ok(None) } else { part.parse().map(Some) };
-        let (least, most) = text.split_once(':').unwrap_or(("", text));
-        match (size(least)?, size(most)?) {
-            (None, None) => Err(Error::usage("not a size: give MAX, MIN:MAX or MIN:, as in 2:128")),
-            (Some(least), Some(most)) if least > most => Err(Error::usage(format!(
-                "{least} is larger than {most}: give MIN:MAX, as in {most}:{least}"
-            ))),
-            (least, most) => Ok(MessageSize { least, most }),
-        }
-    }
-}
-
 /// OMB's `-z`: at most five percentiles.
 #[derive(Debug, Clone)]
-pub(crate) struct TailPercentiles(pub(super) Vec<u8>);
+pub(crate) struct TailPercentiles(Vec<u8>);
 
 impl TailPercentiles {
     fn parse(text: &str) -> std::result::Result<TailPercentiles, String> {

@@ -1,33 +1,34 @@
 //! The programs of IMB and their benchmarks, each with its counterpart in ombx.
 
 use ombx_core::benchmark::Preset;
-use ombx_drop_in::imb::{
+use ombx_record::error::{Error, Result};
+
+use crate::imb::{
     ImbBenchmark,
     ImbClass::{
         self, Barrier, Collective, Divided, DividedOverlap, Messages, OneToAll, Overlap, OverlapBarrier,
         Parallel, Passive, Rate, Single, SingleOverlap, ThreadBarrier, ThreadCollective, ThreadRate, Threads,
     },
-    ImbMode,
+    ImbMode, ImbTable,
 };
-use ombx_record::error::{Error, Result};
-
-use crate::{arguments::argv, lookup};
 
 /// A program of IMB.
-pub(crate) struct Program {
-    pub(super) name: &'static str,
+pub struct Program {
+    /// Name, such as `IMB-MPI1`.
+    pub name: &'static str,
     /// Name of its part in the first line.
-    pub(super) part: &'static str,
+    pub part: &'static str,
     benchmarks: &'static [Entry],
     /// Whether its buffers may be in the memory of accelerators.
-    pub(super) has_accelerators: bool,
+    pub has_accelerators: bool,
 }
 
 /// A benchmark of IMB.
-pub(super) struct Entry {
-    pub(super) name: &'static str,
+pub struct Entry {
+    /// Name in IMB.
+    pub name: &'static str,
     /// Whether IMB runs it without being asked.
-    pub(super) is_default: bool,
+    pub is_default: bool,
     tables: [Option<ImbBenchmark>; 2],
 }
 
@@ -37,7 +38,7 @@ impl Entry {
     }
 
     /// Returns its tables in ombx, one for each mode.
-    pub(super) fn tables(&self) -> impl Iterator<Item = ImbBenchmark> + use<> {
+    pub fn tables(&self) -> impl Iterator<Item = ImbBenchmark> + use<> {
         self.tables.into_iter().flatten()
     }
 }
@@ -235,12 +236,12 @@ const OF_FILES: &str = "IMB-IO";
 const THREADED: &str = "IMB-MT";
 
 /// Returns all programs of IMB.
-pub(super) fn all() -> impl Iterator<Item = &'static Program> {
+pub fn all() -> impl Iterator<Item = &'static Program> {
     PROGRAMS.iter()
 }
 
 /// Returns the benchmarks of IMB that have one counterpart in ombx, each with the arguments of `ombx run` that measure the same.
-pub(crate) fn counterparts() -> impl Iterator<Item = (&'static str, String)> {
+pub fn counterparts() -> impl Iterator<Item = (&'static str, String)> {
     [MPI1, NBC, P2P].into_iter().flatten().flat_map(Entry::tables).map(
         |ImbBenchmark { name, bench, axes, .. }| {
             let options: String = axes.iter().map(|(name, value)| format!(" --{name} {value}")).collect();
@@ -250,7 +251,10 @@ pub(crate) fn counterparts() -> impl Iterator<Item = (&'static str, String)> {
 }
 
 /// Finds a program by its name in upper or lower case, with or without `IMB-`.
-pub(crate) fn find(name: &str) -> Result<&'static Program> {
+///
+/// # Errors
+/// Usage error that says what the name may stand for.
+pub fn find(name: &str) -> Result<&'static Program> {
     let is_named = |program: &&Program| {
         name.eq_ignore_ascii_case(program.name) || name.eq_ignore_ascii_case(&program.name["IMB-".len()..])
     };
@@ -269,39 +273,56 @@ pub(crate) fn find(name: &str) -> Result<&'static Program> {
 
 impl Program {
     /// Returns whether this is the program that has the defaults of IMB-P2P.
-    pub(super) fn is_peer_to_peer(&self) -> bool {
+    pub(crate) fn is_peer_to_peer(&self) -> bool {
         self.name == PEER_TO_PEER
     }
 
     /// Returns whether this is the program that measures files.
-    pub(super) fn has_files(&self) -> bool {
+    pub(crate) fn has_files(&self) -> bool {
         self.name == OF_FILES
     }
 
     /// Returns whether this is the program with several threads.
-    pub(super) fn has_threads(&self) -> bool {
+    pub fn has_threads(&self) -> bool {
         self.name == THREADED
     }
 
     /// Returns its benchmarks. IMB has no operations on one element in the memory of accelerators.
-    pub(super) fn entries(&self) -> impl Iterator<Item = &'static Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &'static Entry> {
         let is_atomic = |entry: &Entry| ["Fetch_and_op", "Compare_and_swap"].contains(&entry.name);
         let has_accelerators = self.has_accelerators;
         self.benchmarks.iter().filter(move |entry| !(has_accelerators && is_atomic(entry)))
     }
 
     /// Finds a benchmark by its name in upper or lower case.
-    pub(super) fn find(&self, name: &str) -> Result<&'static Entry> {
-        let found = self.entries().find(|entry| entry.name.eq_ignore_ascii_case(name));
-        found.ok_or_else(|| {
-            let near = lookup::similar(name, self.entries().map(|entry| entry.name));
-            let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
-            let called = argv::called("imb", self.name);
-            Error::usage(format!(
-                "{name} is not a benchmark of {}: {called} -list names them{near}",
-                self.name
-            ))
-        })
+    pub fn find(&self, name: &str) -> Option<&'static Entry> {
+        self.entries().find(|entry| entry.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Returns the text of `-list`.
+    pub fn listed_benchmarks(&self) -> String {
+        let mut text = format!("{}\nList of benchmarks:\n{}:\n", ImbTable::title(), self.name);
+        let mut entries: Vec<_> = self.entries().collect();
+        entries.sort_by_key(|entry| entry.name);
+        for entry in entries {
+            let default = if entry.is_default { "" } else { " (non-default)" };
+            text += &format!("    {}{default}\n", entry.name);
+        }
+        text
+    }
+
+    /// Returns the command line as a user of IMB types it. `name` is the program as it stands in `words`.
+    pub fn calling(&self, name: &str, mut words: Vec<String>) -> String {
+        let as_imb = |word: &String| match word.strip_prefix("--") {
+            Some(name) if !name.contains('=') => format!("-{}", name.replace('-', "_")),
+            _ => word.clone(),
+        };
+        // Options may stand before the program.
+        if let Some(at) = words.iter().skip(2).position(|word| word == name) {
+            words.remove(2 + at);
+        }
+        let options = words.iter().skip(2).map(as_imb);
+        [self.name.to_owned()].into_iter().chain(options).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -382,10 +403,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_benchmark_that_a_program_does_not_have_is_not_proposed() {
-        let error = |program: &str, name: &str| find(program).unwrap().find(name).err().unwrap().to_string();
-        assert!(error("IMB-RMA", "Fetch_and_opp").ends_with("did you mean Fetch_and_op?"));
-        let why = error("IMB-RMA-GPU", "Fetch_and_op");
-        assert!(!why.contains("did you mean Fetch_and_op"), "{why}");
+    fn the_calling_sequence_is_that_of_imb() {
+        let program = find("IMB-MPI1").unwrap();
+        for (line, name, expected) in [
+            ("ombx imb IMB-MPI1 PingPong --npmin 2", "IMB-MPI1", "IMB-MPI1 PingPong -npmin 2"),
+            ("ombx imb --npmin 2 mpi1 PingPong", "mpi1", "IMB-MPI1 -npmin 2 PingPong"),
+            ("ombx imb --root-shift on IMB-MPI1", "IMB-MPI1", "IMB-MPI1 -root_shift on"),
+        ] {
+            let words = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(program.calling(name, words), expected, "{line}");
+        }
     }
 }

@@ -27,7 +27,7 @@ use ombx_record::{
 };
 use ombx_show::monitoring::Status;
 
-use crate::commands::check::{expectations::Entry, measurement::Measured};
+use crate::check::{expectations::Entry, measurement::Measured};
 
 /// Result of a limit, in ascending order of importance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -130,7 +130,7 @@ fn of_row(entry: &Entry, run: &Run, row: &Measurement, good: Option<GoodDays<'_>
         return vec![Finding::from_row(run, row, None, state, Some(why))];
     }
     let mut findings = Vec::new();
-    if let Some(expectation) = &entry.absolute {
+    if let Some(expectation) = &entry.limits.absolute {
         let value = expectation.most_us().or(expectation.least_mb_per_s()).unwrap_or_default();
         let text = expectation.to_string();
         let text = text.trim_start_matches(|c: char| c.is_ascii_alphabetic()).to_owned();
@@ -138,7 +138,7 @@ fn of_row(entry: &Entry, run: &Run, row: &Measurement, good: Option<GoodDays<'_>
         let (state, why) = against(row, &limit);
         findings.push(Finding::from_row(run, row, Some(limit), state, why));
     }
-    if let (Some(within), Some(GoodDays { baseline, limits })) = (entry.within, good) {
+    if let (Some(within), Some(GoodDays { baseline, limits })) = (entry.limits.within, good) {
         let limit = baseline
             .reference(run, row, limits)
             .and_then(|good| relative(row, &good, within).ok_or(Missing::Case));
@@ -555,7 +555,7 @@ mod tests {
         assert!(state == State::Missed && why.contains("cores 51 and 250 ns apart"), "{why}");
     }
 
-    const RUN: &str = include_str!("../../../../record/tests/golden/one_launch.jsonl");
+    const RUN: &str = include_str!("../../../record/tests/golden/one_launch.jsonl");
 
     #[test]
     fn files_of_a_second_have_different_names() {

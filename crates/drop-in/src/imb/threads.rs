@@ -2,7 +2,6 @@
 
 use std::env;
 
-use clap::{ArgMatches, Command};
 use ombx_core::{
     benchmark::{
         Choice, Chosen, Depth, Distance, ElementType, MEMORY_LIMIT, PairCount, Pairing, ParameterValue,
@@ -13,19 +12,19 @@ use ombx_core::{
         runner::Part,
     },
 };
-use ombx_drop_in::imb::{ImbBenchmark, ImbClass};
-use ombx_launch::this_process::THREADS;
 use ombx_record::{
     error::{Error, Result},
     unit::Bytes,
 };
 
-use super::{
-    arguments::{ImbArgs, OF_IMB, OF_THREADS, ThreadArgs},
+use crate::imb::{
+    ImbBenchmark, ImbClass,
+    options::{ImbOptions, ThreadOptions},
     plan::{WINDOW, usable},
-    programs::Program,
 };
-use crate::arguments::argv;
+
+/// Variable with the number of threads of IMB-MT.
+pub const THREADS: &str = "OMP_NUM_THREADS";
 
 /// Alignment of buffers in bytes.
 const PAGE: u64 = 4096;
@@ -38,35 +37,13 @@ const WARM_UP: u64 = 100;
 const SAMPLES: u64 = 10;
 const MOST_OF_SAMPLE: u64 = 10_000;
 
-/// Options of the other programs of IMB that IMB-MT has too.
-const SHARED: [&str; 8] =
-    ["list", "window-size", "mem", "thread-level", "include", "exclude", "input", "help"];
-
-/// Rejects options of other programs of IMB. `imb` is the command that has all options.
-pub(super) fn reject_of_others(imb: &Command, matches: &ArgMatches, program: &Program) -> Result<()> {
-    for (option, _) in argv::given_options(imb, matches) {
-        let long = option.get_long().unwrap_or_default();
-        let name = format!("-{}", long.replace('-', "_"));
-        match option.get_help_heading() {
-            Some(OF_THREADS) if !program.has_threads() => {
-                return Err(Error::usage(format!("{name} is an option of IMB-MT: leave it out")));
-            }
-            Some(OF_IMB) if program.has_threads() && !SHARED.contains(&long) => {
-                return Err(Error::usage(format!(
-                    "{name} is not an option of IMB-MT: its sizes are -count and -datatype, its iterations \
-                     -repeat and -warmup"
-                )));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
 /// Rejects values of options of IMB-MT that ombx does not have.
-pub(super) fn reject(args: &ImbArgs, ranks: Option<u32>) -> Result<()> {
-    far(args, ranks)?;
-    match args.threads.malloc_align.filter(|align| !PAGE.is_multiple_of(*align)) {
+///
+/// # Errors
+/// Usage error with the first of them.
+pub fn reject(options: &ImbOptions, ranks: Option<u32>) -> Result<()> {
+    far(options, ranks)?;
+    match options.threads.malloc_align.filter(|align| !PAGE.is_multiple_of(*align)) {
         Some(align) => Err(Error::usage(format!(
             "-malloc_align {align}: buffers are aligned to {PAGE} bytes; give a divisor of it"
         ))),
@@ -75,8 +52,8 @@ pub(super) fn reject(args: &ImbArgs, ranks: Option<u32>) -> Result<()> {
 }
 
 /// Returns differences from IMB-MT that the user should know.
-pub(super) fn notes(args: &ImbArgs) -> Vec<String> {
-    let ThreadArgs { barrier, malloc_align, malloc_algo, check, .. } = &args.threads;
+pub fn notes(options: &ImbOptions) -> Vec<String> {
+    let ThreadOptions { barrier, malloc_align, malloc_algo, check, .. } = &options.threads;
     let mut notes = Vec::new();
     if *barrier == Some(false) {
         notes.push("-barrier has no effect: all threads leave a barrier before each sample".to_owned());
@@ -91,7 +68,7 @@ pub(super) fn notes(args: &ImbArgs) -> Vec<String> {
     if check.is_some() {
         notes.push("-check has no effect: every run verifies its data".to_owned());
     }
-    if args.thread_level != Some(Threading::Multiple)
+    if options.thread_level != Some(Threading::Multiple)
         && env::var_os(THREADS).is_some_and(|number| number != "1")
     {
         notes.push(format!("one thread per process: add -thread_level multiple to have {THREADS} threads"));
@@ -100,8 +77,8 @@ pub(super) fn notes(args: &ImbArgs) -> Vec<String> {
 }
 
 /// Returns the threads of each process. Only `-thread_level multiple` has several, as many as the variable says.
-fn threads(args: &ImbArgs) -> Result<Threads> {
-    match (args.thread_level, env::var(THREADS)) {
+fn threads(options: &ImbOptions) -> Result<Threads> {
+    match (options.thread_level, env::var(THREADS)) {
         (Some(Threading::Multiple), Ok(text)) => of_variable(&text),
         _ => Ok(Threads::Each(1)),
     }
@@ -117,8 +94,8 @@ fn of_variable(text: &str) -> Result<Threads> {
 }
 
 /// Returns whether the ranks of a pair are half of all ranks apart; otherwise they are neighbours.
-fn far(args: &ImbArgs, ranks: Option<u32>) -> Result<bool> {
-    match (args.threads.stride.unwrap_or(0), ranks) {
+fn far(options: &ImbOptions, ranks: Option<u32>) -> Result<bool> {
+    match (options.threads.stride.unwrap_or(0), ranks) {
         (0, _) => Ok(true),
         (stride, Some(ranks)) if stride == ranks / 2 => Ok(true),
         (1, _) => Ok(false),
@@ -129,8 +106,8 @@ fn far(args: &ImbArgs, ranks: Option<u32>) -> Result<bool> {
 }
 
 /// Returns the message sizes.
-fn sizes(args: &ImbArgs) -> Vec<Bytes> {
-    let ThreadArgs { count, datatype, .. } = &args.threads;
+fn sizes(options: &ImbOptions) -> Vec<Bytes> {
+    let ThreadOptions { count, datatype, .. } = &options.threads;
     let counts = if count.is_empty() { &COUNTS[..] } else { count };
     let width = datatype.unwrap_or(ElementType::Int32).width();
     counts.iter().map(|count| Bytes(count * width)).collect()
@@ -145,16 +122,20 @@ fn batch(repeat: u64) -> u64 {
 }
 
 /// Returns the part of a benchmark, which runs with all processes only.
-pub(super) fn parts(
-    args: &ImbArgs,
+///
+/// # Errors
+/// Usage error for another distance of pairs, and for a variable that is no number of threads.
+pub fn parts(
+    options: &ImbOptions,
     choice: Choice,
     table: &ImbBenchmark,
     ranks: Option<u32>,
 ) -> Result<Vec<Part>> {
-    let (bench, own) = (choice.bench, &args.threads);
+    let (bench, own) = (choice.bench, &options.threads);
     let ranks_used = ranks.map(|ranks| usable(bench.ranks.layout, ranks));
-    let is_far = far(args, ranks)?;
-    let mut chosen = Chosen::default().with(Depth(args.window_size.unwrap_or(WINDOW))).with(threads(args)?);
+    let is_far = far(options, ranks)?;
+    let mut chosen =
+        Chosen::default().with(Depth(options.window_size.unwrap_or(WINDOW))).with(threads(options)?);
     if bench.has(Pairing::PARAMETER) && !is_far {
         chosen.choose([Pairing::Adjacent]);
     }
@@ -166,11 +147,11 @@ pub(super) fn parts(
     }
     let pairs = ranks_used.filter(|_| bench.ranks.layout.has_pairs()).map(|ranks| PairCount(ranks / 2));
     chosen.choose(pairs);
-    chosen.set(MEMORY_LIMIT.name, args.mem.map(|limit| limit.to_string()));
+    chosen.set(MEMORY_LIMIT.name, options.mem.map(|limit| limit.to_string()));
     let repeat = own.repeat.unwrap_or(REPEAT);
     let is_collective = matches!(table.class, ImbClass::ThreadCollective | ImbClass::ThreadBarrier);
     let plan = Plan {
-        sizes: bench.messages.sized.then(|| sizes(args)),
+        sizes: bench.messages.sized.then(|| sizes(options)),
         chosen,
         ranks: ranks_used,
         effort: Effort::Fixed { iterations: repeat, warmup: own.warmup.unwrap_or(WARM_UP) },

@@ -1,30 +1,24 @@
 //! The plan and the columns that OMB's options give for a program. Options without an equivalent are rejected with a reason.
 
-use clap::{ArgMatches, parser::ValueSource};
 use ombx_core::{
     benchmark::{
-        Chosen, Depth, ElementType, Initialization, PairCount, Parameter, ParameterValue, Registry, Root,
-        Threading, Threads,
+        Chosen, Depth, ElementType, Initialization, PairCount, Parameter, ParameterValue, Root, Threading,
+        Threads,
         memory::{Api, BufferMemory, Place},
     },
     measure::plan::Plan,
     two_sided::pattern::Buffers,
 };
-use ombx_drop_in::osu::{OsuAccelerator, OsuColumns};
 use ombx_host::performance::{INSTRUCTIONS, kernel_meter};
-use ombx_launch::{
-    job::selection,
-    launch::{detection, mpiexec},
-};
 use ombx_record::{
     error::{Error, Result},
+    order::each_once,
     unit::{Bytes, parse_sizes},
 };
 
-use super::{arguments::OsuArgs, covered, described};
-use crate::{
-    arguments::parameters,
-    commands::osu::{Program, ProgramKind, STARTUP},
+use crate::osu::{
+    OsuAccelerator, OsuColumns, described,
+    programs::{Program, ProgramKind, STARTUP},
 };
 
 /// Default of `-W`.
@@ -32,28 +26,119 @@ const WINDOW: u32 = 64;
 /// Window sizes of `-V`.
 const WINDOWS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/// Returns the plan and the columns of a program, and differences from OMB that the user should know.
-pub(super) fn read(
-    matches: &ArgMatches,
-    args: &OsuArgs,
-    program: &Program,
-) -> Result<(Plan, OsuColumns, Vec<String>)> {
-    reject(matches, args, program)?;
-    let types = datatypes(args, program)?;
-    if args.session {
-        mpiexec::sessions_exist()?;
+/// Options of the programs of OMB. An option that is not given is `None`, or an empty list.
+#[derive(Debug)]
+pub struct OsuOptions {
+    /// Words for the memory of the buffers.
+    pub buffers: Vec<String>,
+    /// `-m`
+    pub message_size: Option<MessageSize>,
+    /// `-i`
+    pub iterations: Option<u64>,
+    /// `-x`
+    pub warmup: Option<u64>,
+    /// `-W`
+    pub window_size: Option<u32>,
+    /// `-t`
+    pub num_test_calls: Option<String>,
+    /// `-b`
+    pub buffer_num: Option<Buffers>,
+    /// `-c`, with the directory after it or an empty text.
+    pub validation: Option<String>,
+    /// Whether `-u` is given.
+    pub validation_warmup: bool,
+    /// `-z`
+    pub tail_lat: Option<Vec<u8>>,
+    /// `-f`
+    pub full: bool,
+    /// `-T`
+    pub datatype: Option<String>,
+    /// `-s`
+    pub sync_option: Option<String>,
+    /// `-w`
+    pub win_options: Option<String>,
+    /// `-no-hints`
+    pub no_hints: bool,
+    /// `-M`
+    pub mem_limit: Option<Bytes>,
+    /// `-k`
+    pub root_rank: Option<Root>,
+    /// `-l`
+    pub in_place: bool,
+    /// `-D`
+    pub ddt: Option<String>,
+    /// `-N`
+    pub nhbr: Option<String>,
+    /// `-V`
+    pub vary_window: bool,
+    /// `-R`
+    pub print_rate: Option<bool>,
+    /// `-p`
+    pub num_pairs: Option<u32>,
+    /// Whether `-G` is given.
+    pub has_graph: bool,
+    /// `-I`
+    pub session: bool,
+    /// `-d`
+    pub accelerator: Option<String>,
+    /// `-P`
+    pub papi: Option<String>,
+    /// Whether `-a` is given.
+    pub array_size: bool,
+    /// Whether `-r` is given.
+    pub cuda_target: bool,
+    /// Whether the first line names ombx.
+    pub names_ombx: bool,
+    /// Whether differences from OMB are noted at every run.
+    pub verbose: bool,
+    /// Number of ranks that a launcher or the user has chosen.
+    pub ranks: Option<u64>,
+}
+
+/// OMB's `-m [MIN:]MAX`, of which one part may be absent.
+#[derive(Debug, Clone, Copy)]
+pub struct MessageSize {
+    /// Smallest message.
+    pub least: Option<Bytes>,
+    /// Largest message.
+    pub most: Option<Bytes>,
+}
+
+impl MessageSize {
+    /// Reads `MAX`, `MIN:MAX` or `MIN:`.
+    ///
+    /// # Errors
+    /// Usage error for another text.
+    pub fn parse(text: &str) -> Result<MessageSize> {
+        let size = |part: &str| if part.is_empty() { Ok(None) } else { part.parse().map(Some) };
+        let (least, most) = text.split_once(':').unwrap_or(("", text));
+        match (size(least)?, size(most)?) {
+            (None, None) => Err(Error::usage("not a size: give MAX, MIN:MAX or MIN:, as in 2:128")),
+            (Some(least), Some(most)) if least > most => Err(Error::usage(format!(
+                "{least} is larger than {most}: give MIN:MAX, as in {most}:{least}"
+            ))),
+            (least, most) => Ok(MessageSize { least, most }),
+        }
     }
-    check_memory(args)?;
+}
+
+/// Returns the plan and the columns of a program, and differences from OMB that the user should know. [`reject`] has seen the options.
+///
+/// # Errors
+/// Usage error for an option or a value that the program or ombx does not have.
+pub fn read(options: &OsuOptions, program: &Program) -> Result<(Plan, OsuColumns, Vec<String>)> {
+    let types = datatypes(options, program)?;
+    check_memory(options)?;
     let mut reader = Reader { program, notes: Vec::new(), chosen: Chosen::default(), accelerator: None };
-    if args.validation_warmup.is_some() {
+    if options.validation_warmup {
         reader.notes.push("-u has no effect: data is verified after each row, not during warm-up".into());
     }
-    reader.values(args, &types)?;
-    reader.memory(args)?;
+    reader.values(options, &types)?;
+    reader.memory(options)?;
     let bench = program.choice.bench;
-    let (datatype, messages) = described::datatype(args.ddt.as_deref(), program)?;
-    let neighbourhood = described::neighbourhood(args.nhbr.as_deref(), program)?;
-    let mut sizes = reader.sizes(args, &types)?;
+    let (datatype, messages) = described::datatype(options.ddt.as_deref(), program)?;
+    let neighbourhood = described::neighbourhood(options.nhbr.as_deref(), program)?;
+    let mut sizes = reader.sizes(options, &types)?;
     let payloads = messages.map(|messages| messages.payloads(&sizes));
     if let Some(payloads) = &payloads {
         reader.sizes_of_derived(&sizes, payloads)?;
@@ -61,28 +146,28 @@ pub(super) fn read(
     }
     reader.chosen.extend(datatype);
     reader.chosen.extend(neighbourhood);
-    let (effort, large) = program.effort(args.iterations, args.warmup);
-    let percentiles = args.tail_lat.clone().map(|z| z.0).unwrap_or_default();
+    let (effort, large) = program.effort(options.iterations, options.warmup);
+    let percentiles = options.tail_lat.clone().unwrap_or_default();
     let columns = OsuColumns {
         program: Some(program.osu),
         accelerator: reader.accelerator,
-        full: args.full,
-        validation: args.validation.is_some(),
-        without_rate: args.print_rate == Some(false),
-        vary_window: args.vary_window,
+        full: options.full,
+        validation: options.validation.is_some(),
+        without_rate: options.print_rate == Some(false),
+        vary_window: options.vary_window,
         percentiles,
         payloads: payloads
             .map(|payloads| payloads.into_iter().map(|(payload, size)| (payload.0, size.0)).collect()),
-        without_ombx: !args.names_ombx(),
-        counters: args.papi.as_deref().map(counters).transpose()?.unwrap_or_default(),
+        without_ombx: !options.names_ombx,
+        counters: options.papi.as_deref().map(counters).transpose()?.unwrap_or_default(),
     };
-    if args.vary_window {
+    if options.vary_window {
         reader.chosen.choose(WINDOWS.map(Depth));
     } else {
-        reader.chosen.choose([Depth(args.window_size.unwrap_or(WINDOW))]);
+        reader.chosen.choose([Depth(options.window_size.unwrap_or(WINDOW))]);
     }
-    if args.vary_window
-        && (args.window_size.is_some() || args.tail_lat.is_some() || args.validation.is_some())
+    if options.vary_window
+        && (options.window_size.is_some() || options.tail_lat.is_some() || options.validation.is_some())
     {
         reader
             .notes
@@ -91,26 +176,26 @@ pub(super) fn read(
     // An operation on one element has the size of each type.
     let several_types = reader.chosen.texts(ElementType::PARAMETER).len() > 1;
     let chosen = &mut reader.chosen;
-    chosen.choose(args.num_pairs.map(PairCount));
-    chosen.choose(if bench.ranks.threading == Threading::Multiple { threads(args)? } else { None });
-    chosen.choose(args.session.then_some(Initialization::Session));
-    chosen.choose(args.root_rank);
-    let shows_iterations = !columns.percentiles.is_empty() || !args.graph.is_empty();
+    chosen.choose(options.num_pairs.map(PairCount));
+    chosen.choose(if bench.ranks.threading == Threading::Multiple { threads(options)? } else { None });
+    chosen.choose(options.session.then_some(Initialization::Session));
+    chosen.choose(options.root_rank);
+    let shows_iterations = !columns.percentiles.is_empty() || options.has_graph;
     let plan = Plan {
         sizes: (!(bench.messages.one_element && several_types)).then_some(sizes),
         chosen: reader.chosen,
         effort,
         effort_above: Some(large),
-        counters: args.papi.is_some().then_some(kernel_meter),
+        counters: options.papi.is_some().then_some(kernel_meter),
         // Percentiles and graphs need a sample per iteration.
-        batch: (shows_iterations && !args.vary_window).then_some(1),
+        batch: (shows_iterations && !options.vary_window).then_some(1),
         ..Plan::default()
     };
     Ok((plan, columns, reader.notes))
 }
 
 /// Option of OMB that only some programs have: its name in errors, its argument, and which programs have it.
-type OwnOption = (&'static str, &'static str, fn(&Program) -> bool);
+pub type OwnOption = (&'static str, &'static str, fn(&Program) -> bool);
 
 fn is_collective(program: &Program) -> bool {
     program.kind == ProgramKind::Collective
@@ -130,7 +215,7 @@ fn has_numbers(program: &Program) -> bool {
 }
 
 /// Options that only some programs have.
-pub(super) const OWN: [OwnOption; 16] = [
+pub const OWN: [OwnOption; 16] = [
     ("-W", "window_size", |p| p.choice.bench.own.streams.exists()),
     ("-b multiple", BUFFER_NUM, |p| p.parameter("buffers").is_some()),
     ("-f", "full", is_collective),
@@ -149,15 +234,7 @@ pub(super) const OWN: [OwnOption; 16] = [
     ("H, D or M", "buffers", |p| !is_collective(p)),
 ];
 /// Argument of `-b`, whose value `single` every program accepts.
-const BUFFER_NUM: &str = "buffer_num";
-
-/// Returns which programs have an option.
-fn having(has: fn(&Program) -> bool) -> String {
-    let Ok(registry) = Registry::load() else { return String::new() };
-    let all = covered(&registry).into_iter().map(|(osu, bench)| Program::new(bench, *osu));
-    let having: Vec<&str> = all.filter(has).map(|program| program.osu.name).collect();
-    parameters::have_it(&having, "")
-}
+pub const BUFFER_NUM: &str = "buffer_num";
 
 /// Events of PAPI, and the figures of rows that count the same.
 const EVENTS: [(&str, &str); 6] = [
@@ -185,47 +262,43 @@ fn counters(given: &str) -> Result<Vec<(&'static str, &'static str)>> {
     events.split(',').map(find).collect()
 }
 
-/// Rejects options that the program or ombx does not have.
-fn reject(matches: &ArgMatches, args: &OsuArgs, program: &Program) -> Result<()> {
-    let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
-    let is_single = |id: &str| id == BUFFER_NUM && args.buffer_num == Some(Buffers::Single);
-    let inapplicable = |(_, id, has): &&OwnOption| is_given(id) && !is_single(id) && !has(program);
-    if let Some((option, _, has)) = OWN.iter().find(inapplicable) {
-        let (name, others) = (program.osu.name, having(*has));
-        return Err(Error::usage(format!("{name} has no option {option}{others}")));
-    }
-    let unsupported = &args.unsupported;
-    let directory = args.validation.as_ref().is_some_and(|directory| !directory.is_empty());
-    let children = is_forked(program) && !matches!(args.num_test_calls.as_deref(), None | Some("1" | "1:1"));
+/// Rejects options that ombx does not have, and types that the program does not have.
+///
+/// # Errors
+/// Usage error with the first of them.
+pub fn reject(options: &OsuOptions, program: &Program) -> Result<()> {
+    let directory = options.validation.as_ref().is_some_and(|directory| !directory.is_empty());
+    let children =
+        is_forked(program) && !matches!(options.num_test_calls.as_deref(), None | Some("1" | "1:1"));
     let why = [
-        (unsupported.array_size.is_some(), "-a: computing on devices is not supported: leave it out"),
-        (unsupported.cuda_target.is_some(), "-r: computing on devices is not supported: leave it out"),
-        (args.vary_window && !args.graph.is_empty(), "-G draws one window size: leave out -V"),
-        (args.vary_window && args.papi.is_some(), "-P counts for one window size: leave out -V"),
+        (options.array_size, "-a: computing on devices is not supported: leave it out"),
+        (options.cuda_target, "-r: computing on devices is not supported: leave it out"),
+        (options.vary_window && options.has_graph, "-G draws one window size: leave out -V"),
+        (options.vary_window && options.papi.is_some(), "-P counts for one window size: leave out -V"),
         (directory, "-c takes no directory: wrong data is reported on standard error"),
         (children, "-t: each rank forks exactly one child"),
     ];
     match why.iter().find(|(given, _)| *given) {
         Some((_, why)) => Err(Error::usage(format!("{}: {why}", program.osu.name))),
-        None => Ok(()),
+        None => datatypes(options, program).map(drop),
     }
 }
 
 /// Checks the words for the memory of the buffers.
-fn check_memory(args: &OsuArgs) -> Result<()> {
+fn check_memory(options: &OsuOptions) -> Result<()> {
     let is_kind = |word: &str| ["H", "D", "M", "MD", "MH"].contains(&word);
-    if let Some(word) = args.buffers.iter().find(|word| !is_kind(word)) {
+    if let Some(word) = options.buffers.iter().find(|word| !is_kind(word)) {
         return Err(Error::usage(format!("{word:?} is not a kind of buffer memory: give H, D, MD or MH")));
     }
-    if args.buffers.len() > 2 {
+    if options.buffers.len() > 2 {
         return Err(Error::usage("give at most two kinds of buffer memory, one for each rank, as in H H"));
     }
     Ok(())
 }
 
 /// Returns the element types that `-T` chooses; none without `-T`, and for programs that have no choice of types.
-fn datatypes(args: &OsuArgs, program: &Program) -> Result<Vec<ElementType>> {
-    let Some(given) = &args.datatype else { return Ok(Vec::new()) };
+fn datatypes(options: &OsuOptions, program: &Program) -> Result<Vec<ElementType>> {
+    let Some(given) = &options.datatype else { return Ok(Vec::new()) };
     let known = types_of(program);
     let names = || known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     let find = |name: &str| match known.iter().find(|(known, _)| *known == name.trim()) {
@@ -237,8 +310,8 @@ fn datatypes(args: &OsuArgs, program: &Program) -> Result<Vec<ElementType>> {
         "all" => Ok(known.iter().map(|(_, element)| *element).collect()),
         list => list.split(',').map(find).collect(),
     };
-    let chosen = selection::each_once(chosen?.into_iter().flatten());
-    if args.ddt.is_some() && chosen.iter().any(|element| element.width() > 1) {
+    let chosen = each_once(chosen?.into_iter().flatten());
+    if options.ddt.is_some() && chosen.iter().any(|element| element.width() > 1) {
         return Err(Error::usage("-D and -T: blocks of -D are of bytes; give -T mpi_char, or leave out -D"));
     }
     Ok(chosen)
@@ -265,8 +338,8 @@ fn types_of(program: &Program) -> Vec<(&'static str, Option<ElementType>)> {
 }
 
 /// Reads OMB's `-t SEND:RECV` or `-t RECV`.
-fn threads(args: &OsuArgs) -> Result<Option<Threads>> {
-    let Some(text) = &args.num_test_calls else { return Ok(None) };
+fn threads(options: &OsuOptions) -> Result<Option<Threads>> {
+    let Some(text) = &options.num_test_calls else { return Ok(None) };
     let text = if text.contains(':') { text.clone() } else { format!("1:{text}") };
     Threads::parse(&text).map(Some).map_err(|e| Error::usage(format!("-t: {e}")))
 }
@@ -283,9 +356,9 @@ struct Reader<'p> {
 impl Reader<'_> {
     /// Chooses the memory of the buffers, and the accelerator of the title. Windows on devices are created on memory of ombx, because MPI
     /// allocates no such memory.
-    fn memory(&mut self, args: &OsuArgs) -> Result<()> {
+    fn memory(&mut self, options: &OsuOptions) -> Result<()> {
         let is_collective = self.program.kind == ProgramKind::Collective;
-        let (api, named) = match args.accelerator.as_deref() {
+        let (api, named) = match options.accelerator.as_deref() {
             None => (Api::Cuda, None),
             Some("cuda") => (Api::Cuda, Some(OsuAccelerator::Cuda)),
             Some("rocm") => (Api::Rocm, Some(OsuAccelerator::Rocm)),
@@ -297,7 +370,7 @@ impl Reader<'_> {
             }
         };
         let kind = self.program.kind;
-        let memory = match (&args.buffers[..], named) {
+        let memory = match (&options.buffers[..], named) {
             (_, Some(OsuAccelerator::Managed)) => BufferMemory::both(Place::Managed(api)),
             (_, Some(_)) if is_collective => BufferMemory::both(Place::Device(api)),
             ([both], _) => BufferMemory::both(place(both, api, kind)),
@@ -314,7 +387,7 @@ impl Reader<'_> {
         if is_collective && self.program.osu.name.contains("barrier") {
             return Ok(());
         }
-        if known.is_none() && (args.accelerator.is_some() || !memory.is_host()) {
+        if known.is_none() && (options.accelerator.is_some() || !memory.is_host()) {
             return Err(Error::usage(format!(
                 "{} has its buffers in host memory only: leave out -d, D and M",
                 self.program.osu.name
@@ -326,14 +399,14 @@ impl Reader<'_> {
         self.chosen.choose([memory]);
         // As in OMB, managed memory has a buffer for each message in flight.
         let is_managed = |place: &Place| matches!(place, Place::Managed(_) | Place::ManagedOnHost(_));
-        if args.buffer_num.is_none()
+        if options.buffer_num.is_none()
             && self.program.parameter("buffers").is_some()
             && memory.places().iter().any(is_managed)
         {
             self.chosen.set("buffers", ["multiple"]);
             self.notes.retain(|note| !note.contains("-b multiple"));
         }
-        if self.program.parameter("win").is_some() && args.win_options.is_none() {
+        if self.program.parameter("win").is_some() && options.win_options.is_none() {
             self.chosen.set("win", ["create"]);
             self.notes.push(
                 "the windows are created on memory of the device: MPI_Win_create instead of MPI_Win_allocate"
@@ -344,25 +417,25 @@ impl Reader<'_> {
     }
 
     /// Chooses a value of each parameter: the option's, or OMB's default.
-    fn values(&mut self, args: &OsuArgs, types: &[ElementType]) -> Result<()> {
+    fn values(&mut self, options: &OsuOptions, types: &[ElementType]) -> Result<()> {
         let program = self.program;
-        let options = [
-            ("sync", "-s", args.sync_option.clone()),
-            ("win", "-w", args.win_options.clone()),
-            ("hints", "-no-hints", args.no_hints.then(|| "off".to_owned())),
-            ("buffers", "-b", args.buffer_num.map(|buffers| buffers.text())),
-            ("in-place", "-l", args.in_place.then(|| "on".to_owned())),
-            ("tests", "-t", args.num_test_calls.clone()),
-            ("parts", "-f", args.full.then(|| "on".to_owned())),
+        let of_parameters = [
+            ("sync", "-s", options.sync_option.clone()),
+            ("win", "-w", options.win_options.clone()),
+            ("hints", "-no-hints", options.no_hints.then(|| "off".to_owned())),
+            ("buffers", "-b", options.buffer_num.map(|buffers| buffers.text())),
+            ("in-place", "-l", options.in_place.then(|| "on".to_owned())),
+            ("tests", "-t", options.num_test_calls.clone()),
+            ("parts", "-f", options.full.then(|| "on".to_owned())),
         ];
-        for (name, option, given) in options {
+        for (name, option, given) in of_parameters {
             let Some(parameter) = program.parameter(name) else { continue };
             let value = match &given {
                 Some(given) => Some(value_of(parameter, option, given)?),
                 None => program.default_of(parameter),
             };
             self.chosen.set(name, value);
-            if given.is_none() && value == Some("single") && args.verbose {
+            if given.is_none() && value == Some("single") && options.verbose {
                 self.notes.push(
                     "all messages of a window are received into one buffer, as in OMB. MPI does not allow \
                      this, and it gives higher figures inside a node: use -b multiple for one buffer per \
@@ -401,10 +474,10 @@ impl Reader<'_> {
     }
 
     /// Returns the message sizes. Notes if `-m` has no effect.
-    fn sizes(&mut self, args: &OsuArgs, types: &[ElementType]) -> Result<Vec<Bytes>> {
+    fn sizes(&mut self, options: &OsuOptions, types: &[ElementType]) -> Result<Vec<Bytes>> {
         let (least, most) = self.program.sizes();
-        let asked = args.message_size;
-        let most = asked.and_then(|m| m.most).unwrap_or(most).min(self.limit(args));
+        let asked = options.message_size;
+        let most = asked.and_then(|m| m.most).unwrap_or(most).min(self.limit(options));
         let least = asked.and_then(|m| m.least).unwrap_or(least.min(most));
         // As in OMB, sizes begin with one element. Without any row, the heading alone is printed.
         let widths = types.iter().map(|element| element.width());
@@ -431,11 +504,11 @@ impl Reader<'_> {
     }
 
     /// Returns the largest message that OMB's memory limit allows: the limit divided by the number of ranks.
-    fn limit(&self, args: &OsuArgs) -> Bytes {
-        let ranks =
-            detection::launcher().and_then(|started| started.ranks).or(args.start.ranks.map(u64::from));
+    fn limit(&self, options: &OsuOptions) -> Bytes {
         let wanted = u64::from(self.program.choice.bench.ranks.layout.ranks_wanted(None));
-        args.mem_limit.map_or(Bytes(u64::MAX), |limit| Bytes(limit.0 / ranks.unwrap_or(wanted).max(1)))
+        options
+            .mem_limit
+            .map_or(Bytes(u64::MAX), |limit| Bytes(limit.0 / options.ranks.unwrap_or(wanted).max(1)))
     }
 }
 

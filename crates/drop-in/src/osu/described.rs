@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use ombx_core::benchmark::{
-    Chosen, Parameter, ParameterValue, Topology,
+    Chosen, Parameter, ParameterValue, Topology, list_file,
     neighbourhood::{NEIGHBOURS, TORUS},
     payload::{BLOCK_LENGTH, BLOCKS, Blocks, Datatype, STRIDE},
 };
@@ -12,7 +12,7 @@ use ombx_record::{
     unit::Bytes,
 };
 
-use crate::{arguments::parameters, commands::osu::Program};
+use crate::osu::programs::Program;
 
 /// Messages of a datatype.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub(super) fn datatype(given: Option<&str>, program: &Program) -> Result<(Chosen
             chosen(given, program, Datatype::Vector, &described)
         }
         "indx" if !rest.is_empty() => {
-            let list = parameters::read_list("-D indx", rest)?;
+            let list = list_file::read("-D indx", rest)?;
             BLOCKS.read(&list).map_err(|e| refusal(&e))?;
             chosen(given, program, Datatype::Indexed, &[(&BLOCKS, list)])
         }
@@ -125,7 +125,7 @@ pub(super) fn neighbourhood(given: Option<&str>, program: &Program) -> Result<Ch
         ("cartesian", "") => Ok(values(Topology::Cartesian, &[])),
         ("graph", "") => Ok(values(Topology::Graph, &[])),
         ("graph", path) => {
-            let list = parameters::read_list("-N graph", path)?;
+            let list = list_file::read("-N graph", path)?;
             NEIGHBOURS.read(&list).map_err(|e| refusal("-N", given, &e))?;
             Ok(values(Topology::Edges, &[(&NEIGHBOURS, list)]))
         }

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, iter, path::Path, time::Duration};
 
-use clap::ValueEnum;
 use ombx_core::{
     benchmark::{
         Benchmark, Choice, Chosen, Depth, ElementType, Groups, Layout, MEMORY_LIMIT, PairCount, Pairs,
@@ -15,18 +14,21 @@ use ombx_core::{
         runner::Part,
     },
 };
-use ombx_drop_in::imb::{ImbBenchmark, ImbClass, ImbGroups, ImbMode};
 use ombx_record::{
     error::{Error, Result},
     regular_file::{read_named_on_ranks, shown_name},
     unit::{Bytes, parse_sizes},
 };
 
-use crate::commands::imb::{
-    self,
-    arguments::{ImbArgs, OffCache, Switch},
+use crate::imb::{
+    ImbBenchmark, ImbClass, ImbGroups, ImbMode,
+    options::{ImbOptions, OffCache},
     programs::{Entry, Program},
+    types,
 };
+
+/// Default of `-n` and of `-npmin`.
+pub const RANKS: u32 = 2;
 
 /// Default exponents of message sizes: 1 byte to 4 MiB.
 const EXPONENTS: (u32, u32) = (0, 22);
@@ -35,31 +37,33 @@ const DIRECTORY: &str = "directory";
 /// Untimed iterations of IMB.
 const WARM_UP: u64 = 2;
 /// Operations in flight by default.
-pub(super) const WINDOW: u32 = 64;
+pub(crate) const WINDOW: u32 = 64;
 
 /// Rejects options that ombx does not have.
-pub(super) fn reject(args: &ImbArgs, program: &Program) -> Result<()> {
-    let other = &args.other;
+///
+/// # Errors
+/// Usage error with the first of them.
+pub fn reject(options: &ImbOptions, program: &Program) -> Result<()> {
+    let other = &options.other;
     let not = |given: &Option<String>, usual: &[&str]| {
         given.as_ref().is_some_and(|given| !usual.iter().any(|usual| given.eq_ignore_ascii_case(usual)))
     };
     let why = [
         (
-            args.mem_alloc_type.is_some() && !program.has_accelerators,
+            options.mem_alloc_type.is_some() && !program.has_accelerators,
             "-mem_alloc_type is an option of IMB-MPI1-GPU and IMB-RMA-GPU: leave it out",
         ),
         (
-            args.off_cache.is_some_and(|cache| cache != OffCache::No)
-                && args.root_shift.is_some_and(Switch::is_on),
+            options.off_cache.is_some_and(|cache| cache != OffCache::No) && options.root_shift == Some(true),
             "-off_cache and -root_shift: roots are fixed where buffers are not in the cache; leave out one of them",
         ),
         (
-            args.directory.is_some() && !program.has_files(),
+            options.directory.is_some() && !program.has_files(),
             "--directory is for files, which IMB-IO has: leave it out",
         ),
         (not(&other.msg_pause, &["0", "off"]), "-msg_pause: ombx makes no pauses between messages"),
         (
-            [other.msgwr, other.msgrd].into_iter().flatten().any(Switch::is_on),
+            [other.msgwr, other.msgrd].into_iter().flatten().any(|is_on| is_on),
             "-msgwr and -msgrd: ombx does not access messages in the timed region; use off",
         ),
     ];
@@ -72,7 +76,10 @@ pub(super) fn reject(args: &ImbArgs, program: &Program) -> Result<()> {
 /// Rejects two names of the same measurement, whose rows would have the same key.
 ///
 /// Benchmarks without a fixed number of processes run with at least `least` of them.
-pub(super) fn reject_repetition(entries: &[&'static Entry], least: u32) -> Result<()> {
+///
+/// # Errors
+/// Usage error that names both.
+pub fn reject_repetition(entries: &[&'static Entry], least: u32) -> Result<()> {
     let mut known: Vec<ImbBenchmark> = Vec::new();
     for table in entries.iter().flat_map(|entry| entry.tables()) {
         // The same benchmark runs with one process, and then with several.
@@ -92,8 +99,8 @@ pub(super) fn reject_repetition(entries: &[&'static Entry], least: u32) -> Resul
 }
 
 /// Returns differences from IMB that the user should know.
-pub(super) fn notes(args: &ImbArgs, entries: &[&Entry]) -> Vec<String> {
-    let other = &args.other;
+pub fn notes(options: &ImbOptions, entries: &[&Entry]) -> Vec<String> {
+    let other = &options.other;
     let mut notes = Vec::new();
     if other.pause.is_some() {
         notes.push("-pause has no effect: ombx makes no pauses between benchmarks".to_owned());
@@ -111,8 +118,11 @@ pub(super) fn notes(args: &ImbArgs, entries: &[&Entry]) -> Vec<String> {
 }
 
 /// Returns the message sizes.
-pub(super) fn sizes(args: &ImbArgs, program: &Program) -> Result<Vec<Bytes>> {
-    if let Some(path) = &args.msglen {
+///
+/// # Errors
+/// Usage error for a file that cannot be read or that has other lines.
+pub fn sizes(options: &ImbOptions, program: &Program) -> Result<Vec<Bytes>> {
+    if let Some(path) = &options.msglen {
         let wrong = |why: String| Error::usage(format!("-msglen {}: {why}", path.display()));
         let sizes = lines(path)?.iter().map(|line| line.parse()).collect::<Result<Vec<Bytes>>>();
         return match sizes.map_err(|e| wrong(e.to_string()))? {
@@ -120,18 +130,21 @@ pub(super) fn sizes(args: &ImbArgs, program: &Program) -> Result<Vec<Bytes>> {
             sizes => Ok(sizes),
         };
     }
-    if !args.msgsize.is_empty() {
-        return Ok(args.msgsize.clone());
+    if !options.msgsize.is_empty() {
+        return Ok(options.msgsize.clone());
     }
-    let (least, most) = args.msglog.map_or(EXPONENTS, |range| (range.least.unwrap_or(0), range.most));
+    let (least, most) = options.msglog.map_or(EXPONENTS, |range| (range.least.unwrap_or(0), range.most));
     // In IMB-P2P a smallest exponent leaves out size 0.
-    let starts_above = program.is_peer_to_peer() && args.msglog.is_some_and(|range| range.least.is_some());
-    let has_zero = args.zero_size.map_or(!starts_above, Switch::is_on);
+    let starts_above = program.is_peer_to_peer() && options.msglog.is_some_and(|range| range.least.is_some());
+    let has_zero = options.zero_size.unwrap_or(!starts_above);
     Ok(has_zero.then_some(Bytes(0)).into_iter().chain((least..=most).map(|n| Bytes(1 << n))).collect())
 }
 
 /// Returns the lines of a file that are neither empty nor comments.
-pub(super) fn lines(path: &Path) -> Result<Vec<String>> {
+///
+/// # Errors
+/// Usage error for a file that cannot be read.
+pub fn lines(path: &Path) -> Result<Vec<String>> {
     let text = read_named_on_ranks(path)
         .map_err(|e| Error::usage(format!("cannot read {}: {e}", shown_name(path))))?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -139,11 +152,14 @@ pub(super) fn lines(path: &Path) -> Result<Vec<String>> {
 }
 
 /// Rejects groups of processes with benchmarks that have none, all of which the reason names.
-pub(super) fn reject_ungrouped(args: &ImbArgs, tables: &[(Choice, ImbBenchmark)]) -> Result<()> {
+///
+/// # Errors
+/// Usage error that names them.
+pub fn reject_ungrouped(options: &ImbOptions, tables: &[(Choice, ImbBenchmark)]) -> Result<()> {
     let ungrouped =
         tables.iter().filter(|(choice, _)| !choice.bench.has(Groups::PARAMETER)).map(|(_, table)| table.name);
     let names: BTreeSet<&str> = ungrouped.collect();
-    if args.multi.is_none() || names.is_empty() {
+    if options.multi.is_none() || names.is_empty() {
         return Ok(());
     }
     Err(Error::usage(format!(
@@ -174,25 +190,28 @@ fn groups_of(size: u32, ranks: u32) -> (Groups, u32) {
 }
 
 /// Returns the parts of a table: for each number of processes, one for all sizes with the same number of iterations.
-pub(super) fn parts(
-    args: &ImbArgs,
+///
+/// # Errors
+/// Usage error for groups of processes that cannot be measured, and for sizes below one element.
+pub fn parts(
+    options: &ImbOptions,
     choice: Choice,
     table: &ImbBenchmark,
     sizes: &[Bytes],
     ranks: Option<u32>,
 ) -> Result<Vec<Part>> {
     let bench = choice.bench;
-    let shown = args.multi;
+    let shown = options.multi;
     if let Some(shown) = shown {
         check_groups(shown, table, ranks)?;
     }
     let with_all = table.class == ImbClass::Messages;
     let is_single = table.mode == Some(ImbMode::Single);
     let aggregate = bench.own.streams.exists() && table.class != ImbClass::Rate && !is_single;
-    let iter = args.iter.unwrap_or_default();
+    let iter = options.iter.unwrap_or_default();
     let has_sync = is_single && table.bench.starts_with("io.") || table.bench == "io.iwrite";
     let iter = if has_sync { iter.of_single() } else { iter };
-    let element = imb::element(&args.types, bench);
+    let element = types::element(&options.types, bench);
     let own = if bench.messages.one_element {
         vec![Bytes(element.width())]
     } else {
@@ -202,7 +221,7 @@ pub(super) fn parts(
     let sizes = if own.len() > 1 { sizes } else { &own[..] };
     let has_elements = bench.has(ElementType::PARAMETER);
     // As in IMB, powers of two begin with one element. Listed sizes that are no multiple of it have a row with the reason.
-    let least = if has_elements && !has_list(args) { element.width() } else { 0 };
+    let least = if has_elements && !has_list(options) { element.width() } else { 0 };
     let sizes: Vec<Bytes> = sizes.iter().copied().filter(|size| size.0 == 0 || size.0 >= least).collect();
     if sizes.is_empty() {
         return Err(Error::usage(format!(
@@ -210,23 +229,23 @@ pub(super) fn parts(
             table.name
         )));
     }
-    let shifts = bench.has(Root::PARAMETER) && args.root_shift.is_some_and(Switch::is_on);
-    let mut chosen = chosen(args, bench, table, element);
+    let shifts = bench.has(Root::PARAMETER) && options.root_shift == Some(true);
+    let mut chosen = chosen(options, bench, table, element);
     chosen.choose(shifts.then_some(Root::Rotating));
     let plan = Plan { chosen, ..Plan::default() };
     // IMB-P2P has no limit of time.
     let usual =
-        if with_all && args.time.is_none() { IterationPolicy::Off } else { IterationPolicy::default() };
+        if with_all && options.time.is_none() { IterationPolicy::Off } else { IterationPolicy::default() };
     let is_rooted = bench.has(Root::PARAMETER);
     let auto = if is_rooted { IterationPolicy::Multiple } else { IterationPolicy::Dynamic };
-    let policy = args.iter_policy.unwrap_or(usual).or_if_auto(auto);
-    let plan = Plan { most_time: policy.most_time(args.time), ..plan };
-    let warmup = if args.warm_up.is_none_or(Switch::is_on) { WARM_UP } else { 0 };
+    let policy = options.iter_policy.unwrap_or(usual).or_if_auto(auto);
+    let plan = Plan { most_time: policy.most_time(options.time), ..plan };
+    let warmup = if options.warm_up.unwrap_or(true) { WARM_UP } else { 0 };
     let mut parts = Vec::new();
     let counts = match table.ranks {
         Some(ranks) => vec![Some(ranks)],
         None if with_all => vec![ranks.map(|ranks| usable(bench.ranks.layout, ranks))],
-        None => counts(bench.ranks.layout, ranks, args.npmin.unwrap_or(imb::RANKS)),
+        None => counts(bench.ranks.layout, ranks, options.npmin.unwrap_or(RANKS)),
     };
     for count in counts {
         let (groups, count) = match (shown, count, ranks) {
@@ -273,13 +292,13 @@ fn aggregated(repetitions: u64) -> u32 {
 }
 
 /// Returns whether the sizes are listed one by one.
-fn has_list(args: &ImbArgs) -> bool {
-    args.msglen.is_some() || !args.msgsize.is_empty()
+fn has_list(options: &ImbOptions) -> bool {
+    options.msglen.is_some() || !options.msgsize.is_empty()
 }
 
 /// Returns IMB's choices for a benchmark: one-sided operations are completed by a flush, and reductions have one type.
-fn chosen(args: &ImbArgs, bench: &Benchmark, table: &ImbBenchmark, element: ElementType) -> Chosen {
-    let mut chosen = Chosen::default().with(Depth(args.window_size.unwrap_or(WINDOW)));
+fn chosen(options: &ImbOptions, bench: &Benchmark, table: &ImbBenchmark, element: ElementType) -> Chosen {
+    let mut chosen = Chosen::default().with(Depth(options.window_size.unwrap_or(WINDOW)));
     let is_free = |parameter: &Parameter| {
         bench.has(parameter) && table.axes.iter().all(|(name, _)| *name != parameter.name)
     };
@@ -291,10 +310,10 @@ fn chosen(args: &ImbArgs, bench: &Benchmark, table: &ImbBenchmark, element: Elem
     if is_free(ElementType::PARAMETER) {
         chosen.choose([element]);
     }
-    if is_free(Cache::PARAMETER) && args.off_cache.is_some_and(|cache| cache != OffCache::No) {
+    if is_free(Cache::PARAMETER) && options.off_cache.is_some_and(|cache| cache != OffCache::No) {
         chosen.choose([Cache::Cold]);
     }
-    let memory = args.mem_alloc_type.filter(|_| is_free(BufferMemory::PARAMETER));
+    let memory = options.mem_alloc_type.filter(|_| is_free(BufferMemory::PARAMETER));
     let memory = memory.map(|place| BufferMemory::both(place(api())));
     if let Some(memory) = memory.filter(|memory| !memory.is_host()) {
         chosen.choose([memory]);
@@ -304,15 +323,15 @@ fn chosen(args: &ImbArgs, bench: &Benchmark, table: &ImbBenchmark, element: Elem
         }
     }
     if is_free(Datatype::PARAMETER) {
-        imb::choose_blocks(&args.types, bench, &mut chosen);
+        types::choose_blocks(&options.types, bench, &mut chosen);
     }
-    chosen.choose([args.thread_level.unwrap_or(Threading::Single)]);
-    chosen.choose(args.map);
-    chosen.set(MEMORY_LIMIT.name, args.mem.map(|bytes| bytes.to_string()));
-    let cache = args.off_cache.and_then(OffCache::bytes).filter(|_| bench.has(&CACHE_SIZE));
+    chosen.choose([options.thread_level.unwrap_or(Threading::Single)]);
+    chosen.choose(options.map);
+    chosen.set(MEMORY_LIMIT.name, options.mem.map(|bytes| bytes.to_string()));
+    let cache = options.off_cache.and_then(OffCache::bytes).filter(|_| bench.has(&CACHE_SIZE));
     chosen.set(CACHE_SIZE.name, cache.map(|bytes| bytes.to_string()));
     if bench.parameter(DIRECTORY).is_some() {
-        let directory = args.directory.as_deref().unwrap_or(Path::new("."));
+        let directory = options.directory.as_deref().unwrap_or(Path::new("."));
         chosen.set(DIRECTORY, [directory.display().to_string()]);
     }
     chosen
@@ -328,7 +347,7 @@ fn api() -> Api {
 }
 
 /// Returns how many of these ranks a layout uses: an odd last rank of pairs is idle.
-pub(super) fn usable(layout: Layout, ranks: u32) -> u32 {
+pub(crate) fn usable(layout: Layout, ranks: u32) -> u32 {
     if layout.has_pairs() { ranks / 2 * 2 } else { ranks }
 }
 
@@ -345,12 +364,12 @@ fn counts(layout: Layout, ranks: Option<u32>, least: u32) -> Vec<Option<u32>> {
 
 /// IMB's `-iter`: iterations, and the volume that limits them for large messages.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Iterations {
-    pub(super) most: u64,
+pub struct Iterations {
+    most: u64,
     /// Bytes.
-    pub(super) volume: u64,
+    volume: u64,
     /// Iterations of writes that are each completed by a synchronisation of the file.
-    pub(super) single: u64,
+    single: u64,
 }
 
 impl Default for Iterations {
@@ -361,12 +380,16 @@ impl Default for Iterations {
 
 impl Iterations {
     /// Default of IMB-P2P.
-    pub(super) const PEER_TO_PEER: Iterations =
+    pub(crate) const PEER_TO_PEER: Iterations =
         Iterations { most: 100_000, volume: 800 << 20, single: Iterations::SINGLE };
     /// Default of writes that are each completed by a synchronisation of the file.
     const SINGLE: u64 = 100;
 
-    pub(super) fn parse(text: &str) -> Result<Iterations> {
+    /// Reads `N`, `N,MIB` or `N,MIB,SINGLE`.
+    ///
+    /// # Errors
+    /// Usage error for another text.
+    pub fn parse(text: &str) -> Result<Iterations> {
         let (most, volume) = text.split_once(',').unwrap_or((text, "40"));
         let (volume, single) = volume.split_once(',').unwrap_or((volume, "100"));
         let number = |text: &str, most: u64| text.parse::<u64>().ok().filter(|n| (1..=most).contains(n));
@@ -380,24 +403,23 @@ impl Iterations {
     }
 
     /// Returns the numbers for writes that are each completed by a synchronisation of the file.
-    pub(super) fn of_single(self) -> Iterations {
+    fn of_single(self) -> Iterations {
         Iterations { most: self.most.min(self.single), ..self }
     }
 
     /// Returns the iterations for messages of this size.
-    pub(super) fn for_size(self, bytes: u64) -> u64 {
+    fn for_size(self, bytes: u64) -> u64 {
         self.volume.checked_div(bytes).map_or(self.most, |fit| self.most.min(fit).max(1))
     }
 }
 
 /// IMB's `-iter_policy`: what changes the number of iterations beside the volume of large messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(crate) enum IterationPolicy {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IterationPolicy {
     /// Fewer iterations if they would take longer than -time
     #[default]
     Dynamic,
     /// A multiple of the number of processes
-    #[value(name = "multiple_np")]
     Multiple,
     /// As multiple_np if the collective has a root, otherwise as dynamic
     Auto,
@@ -410,7 +432,7 @@ impl IterationPolicy {
     const TIME: Duration = Duration::from_secs(10);
 
     /// Returns the policy, and this one in place of [`IterationPolicy::Auto`].
-    pub(super) const fn or_if_auto(self, chosen: IterationPolicy) -> IterationPolicy {
+    const fn or_if_auto(self, chosen: IterationPolicy) -> IterationPolicy {
         match self {
             IterationPolicy::Auto => chosen,
             policy => policy,
@@ -418,7 +440,7 @@ impl IterationPolicy {
     }
 
     /// Returns the iterations of a row that would have `iterations`.
-    pub(super) fn iterations(self, iterations: u64, processes: Option<u32>) -> u64 {
+    fn iterations(self, iterations: u64, processes: Option<u32>) -> u64 {
         match (self, processes) {
             (IterationPolicy::Multiple, Some(processes)) => {
                 iterations.next_multiple_of(u64::from(processes.max(1)))
@@ -428,7 +450,7 @@ impl IterationPolicy {
     }
 
     /// Returns the maximum time of a row, if it has one. `given` is that of the user.
-    pub(super) fn most_time(self, given: Option<Duration>) -> Option<Duration> {
+    fn most_time(self, given: Option<Duration>) -> Option<Duration> {
         (self == IterationPolicy::Dynamic).then(|| given.unwrap_or(IterationPolicy::TIME))
     }
 }

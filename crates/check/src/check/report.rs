@@ -266,7 +266,7 @@ pub(super) fn learnt(path: &std::path::Path, spent: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::check::judgement::Limit;
+    use crate::check::judgement::Limit;
 
     fn report(states: &[State]) -> Report {
         let limit = Limit { text: "<5us".into(), value: 5.0, is_relative: false, is_thin: false };

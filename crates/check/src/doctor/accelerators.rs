@@ -8,7 +8,7 @@ use ombx_record::{
     unit::counted,
 };
 
-use crate::commands::doctor::report::Finding;
+use crate::doctor::report::Finding;
 
 /// Returns the devices that this process sees; none without a driver.
 pub(super) fn all() -> Vec<Described> {
