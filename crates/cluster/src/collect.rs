@@ -15,7 +15,7 @@ use crate::{
     parallel,
     plan::{Job, Stage},
     record::{Ending, FinishedJob},
-    remote::{Ended, ScriptFiles},
+    remote::{ScriptEnd, ScriptFiles},
     script,
 };
 
@@ -174,10 +174,10 @@ pub(crate) fn read_counters(
             .run(&script, &files, LIMIT, parallel::requested)
             .map_err(|e| e.to_string())?
         {
-            Ended::Code(0) => Ok(parse(&files.text())),
-            Ended::Interrupted => Ok(Counters::default()),
-            Ended::Endless => because("prints without end"),
-            Ended::Code(255) | Ended::TimedOut => because("cannot be reached by ssh"),
+            ScriptEnd::Code(0) => Ok(parse(&files.text())),
+            ScriptEnd::Interrupted => Ok(Counters::default()),
+            ScriptEnd::Endless => because("prints without end"),
+            ScriptEnd::Code(255) | ScriptEnd::TimedOut => because("cannot be reached by ssh"),
             other => because(&format!("cannot read its counters ({other})")),
         }
     })

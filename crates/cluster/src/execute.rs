@@ -15,7 +15,7 @@ use crate::{
     parallel,
     plan::Job,
     record::{self, Ending},
-    remote::{Ended, Machine, ScriptFiles, at},
+    remote::{Machine, ScriptEnd, ScriptFiles, at},
     script::{self, seconds},
 };
 
@@ -75,7 +75,7 @@ pub(crate) fn run(cluster: &Cluster, job: &Job) -> Result<Ending> {
 }
 
 /// Starts ombx where launchers run, or submits the job to a scheduler, and waits for its end.
-fn launch(cluster: &Cluster, job: &Job, files: &ScriptFiles) -> Result<Ended> {
+fn launch(cluster: &Cluster, job: &Job, files: &ScriptFiles) -> Result<ScriptEnd> {
     let script = script::job(&cluster.inventory, &cluster.mark(job), &command_line(cluster, job));
     let machine = match cluster.launcher {
         Launcher::Slurm if env::var_os("SLURM_JOB_ID").is_none() => {
@@ -93,18 +93,18 @@ fn judge(
     cluster: &Cluster,
     job: &Job,
     files: &ScriptFiles,
-    ended: &Ended,
+    ended: &ScriptEnd,
     left: &[Option<u64>],
     after: &[Read],
 ) -> Ending {
     let how = match ended {
-        Ended::Code(code) if has_rows(*code) && record::is_complete(&files.stdout) => {
+        ScriptEnd::Code(code) if has_rows(*code) && record::is_complete(&files.stdout) => {
             return Ending::Complete { exit_code: *code };
         }
-        Ended::Code(code) => format!("ombx ended with exit code {code}"),
-        Ended::Killed => "the launcher was killed".to_owned(),
-        Ended::TimedOut => format!("not finished within {}", script::seconds(cluster.launch_limit(job))),
-        Ended::Interrupted | Ended::Endless | Ended::NotRun(_) => ended.to_string(),
+        ScriptEnd::Code(code) => format!("ombx ended with exit code {code}"),
+        ScriptEnd::Killed => "the launcher was killed".to_owned(),
+        ScriptEnd::TimedOut => format!("not finished within {}", script::seconds(cluster.launch_limit(job))),
+        ScriptEnd::Interrupted | ScriptEnd::Endless | ScriptEnd::NotRun(_) => ended.to_string(),
     };
     let mut reasons = vec![how, files.error()];
     reasons.extend(after.iter().filter_map(|host| host.as_ref().err().cloned()));
@@ -165,7 +165,7 @@ fn sweep(cluster: &Cluster, job: &Job, directory: &Path) -> Vec<Option<u64>> {
 fn sweep_machine(machine: Machine<'_>, script: &str, files: &ScriptFiles) -> Option<u64> {
     let ended = machine.run(script, files, SWEEP_LIMIT, parallel::ignored);
     let count = files.text().lines().find_map(|line| line.strip_prefix("swept ")?.parse().ok());
-    count.filter(|_| matches!(ended, Ok(Ended::Code(0))))
+    count.filter(|_| matches!(ended, Ok(ScriptEnd::Code(0))))
 }
 
 /// Returns the command line that runs ombx for a job.

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::{
     cluster::{Cluster, checksum},
     parallel, record,
-    remote::{Ended, ScriptFiles, at, output_of},
+    remote::{ScriptEnd, ScriptFiles, at, output_of},
     script,
 };
 
@@ -99,7 +99,7 @@ pub(crate) fn remove_copies(cluster: &Cluster) {
         let files =
             ScriptFiles::named(&cluster.record.directory.join("preflight"), &format!("{name}.remove"));
         match cluster.machine(host).run(&script, &files, LIMIT, parallel::ignored) {
-            Ok(Ended::Code(0)) => None,
+            Ok(ScriptEnd::Code(0)) => None,
             Ok(other) => Some(format!("{name} ({other}): {}", files.error())),
             Err(error) => Some(format!("{name}: {error}")),
         }
@@ -118,12 +118,12 @@ fn gather(cluster: &Cluster, host: usize) -> std::result::Result<PreflightFacts,
         cluster.machine(host).run(&script, &files, LIMIT, parallel::requested).map_err(|e| e.to_string())?;
     let after = clock();
     match ended {
-        Ended::Code(0) => {}
-        Ended::Code(255) => {
+        ScriptEnd::Code(0) => {}
+        ScriptEnd::Code(255) => {
             return Err(format!("cannot be reached by ssh: {}. Check `ssh {name} true`.", files.error()));
         }
-        Ended::TimedOut => return Err(format!("no answer within {} s", LIMIT.as_secs())),
-        Ended::Endless => {
+        ScriptEnd::TimedOut => return Err(format!("no answer within {} s", LIMIT.as_secs())),
+        ScriptEnd::Endless => {
             return Err("it prints without end. Check what its shell prints when it starts.".into());
         }
         other => return Err(format!("its check failed ({other}): {}", files.error())),
@@ -149,7 +149,7 @@ fn copy(
     // Copies take longer than checks.
     let ended = cluster.machine(host).feed(&script::receive(to, checksum), input, &files, 10 * LIMIT);
     match ended.map_err(|e| e.to_string())? {
-        Ended::Code(0) => Ok(()),
+        ScriptEnd::Code(0) => Ok(()),
         other => Err(format!(
             "{} could not be copied to {} ({other}): {}. Check its free space, or set `work_dir` in the inventory.",
             from.display(),

@@ -66,14 +66,20 @@ impl Machine<'_> {
         files: &ScriptFiles,
         limit: Duration,
         interrupted: fn() -> bool,
-    ) -> Result<Ended> {
+    ) -> Result<ScriptEnd> {
         fs::write(&files.script, script).map_err(at(&files.script))?;
         let input = File::open(&files.script).map_err(at(&files.script))?;
         run_command(self.shell("sh -s"), input, files, limit, interrupted)
     }
 
     /// Runs a command line with a file as its standard input.
-    pub(crate) fn feed(self, line: &str, input: File, files: &ScriptFiles, limit: Duration) -> Result<Ended> {
+    pub(crate) fn feed(
+        self,
+        line: &str,
+        input: File,
+        files: &ScriptFiles,
+        limit: Duration,
+    ) -> Result<ScriptEnd> {
         run_command(self.shell(line), input, files, limit, parallel::requested)
     }
 }
@@ -147,7 +153,7 @@ impl ScriptFiles {
 
 /// How a script or a submitted job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum ScriptEnd {
     Code(i32),
     /// By a signal that this process did not send.
     Killed,
@@ -159,15 +165,15 @@ pub(crate) enum Ended {
     NotRun(String),
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for ScriptEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ended::Code(code) => write!(f, "exit code {code}"),
-            Ended::Killed => f.write_str("killed by a signal"),
-            Ended::TimedOut => f.write_str("time limit exceeded"),
-            Ended::Interrupted => f.write_str("interrupted"),
-            Ended::Endless => f.write_str("it printed without end and was ended"),
-            Ended::NotRun(reason) => f.write_str(reason),
+            ScriptEnd::Code(code) => write!(f, "exit code {code}"),
+            ScriptEnd::Killed => f.write_str("killed by a signal"),
+            ScriptEnd::TimedOut => f.write_str("time limit exceeded"),
+            ScriptEnd::Interrupted => f.write_str("interrupted"),
+            ScriptEnd::Endless => f.write_str("it printed without end and was ended"),
+            ScriptEnd::NotRun(reason) => f.write_str(reason),
         }
     }
 }
@@ -180,7 +186,7 @@ pub(crate) fn run_command(
     files: &ScriptFiles,
     limit: Duration,
     interrupted: fn() -> bool,
-) -> Result<Ended> {
+) -> Result<ScriptEnd> {
     let create = |path: &Path| File::create(path).map_err(at(path));
     command.stdin(input).stdout(create(&files.stdout)?).stderr(create(&files.stderr)?).process_group(0);
     let program = command.get_program().to_string_lossy().into_owned();
@@ -191,12 +197,12 @@ pub(crate) fn run_command(
     let group = Pid::from_child(&child);
     let reason = loop {
         match child.try_wait() {
-            Ok(Some(_)) if files.is_endless() => break Ended::Endless,
-            Ok(Some(status)) => return Ok(status.code().map_or(Ended::Killed, Ended::Code)),
-            Ok(None) if interrupted() => break Ended::Interrupted,
-            Ok(None) if files.is_endless() => break Ended::Endless,
+            Ok(Some(_)) if files.is_endless() => break ScriptEnd::Endless,
+            Ok(Some(status)) => return Ok(status.code().map_or(ScriptEnd::Killed, ScriptEnd::Code)),
+            Ok(None) if interrupted() => break ScriptEnd::Interrupted,
+            Ok(None) if files.is_endless() => break ScriptEnd::Endless,
             Ok(None) if since.elapsed() < limit => thread::sleep(POLL),
-            Ok(None) | Err(_) => break Ended::TimedOut,
+            Ok(None) | Err(_) => break ScriptEnd::TimedOut,
         }
     };
     let _ = kill_process_group(group, Signal::TERM);
@@ -230,9 +236,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let files = ScriptFiles::named(directory.path(), "x");
         let run = |script: &str, limit| Machine::Here.run(script, &files, limit, parallel::ignored).unwrap();
-        assert_eq!(run("echo a; echo b >&2; exit 3", Duration::from_secs(600)), Ended::Code(3));
+        assert_eq!(run("echo a; echo b >&2; exit 3", Duration::from_secs(600)), ScriptEnd::Code(3));
         assert_eq!((files.text().as_str(), files.error().as_str()), ("a\n", "b"));
-        assert_eq!(run("sleep 1000 & sleep 1000", Duration::from_millis(300)), Ended::TimedOut);
+        assert_eq!(run("sleep 1000 & sleep 1000", Duration::from_millis(300)), ScriptEnd::TimedOut);
     }
 
     #[test]
@@ -241,7 +247,7 @@ mod tests {
         let files = ScriptFiles::named(directory.path(), "x");
         for script in ["yes", "yes >&2", "head -c 8M /dev/zero"] {
             let ended = Machine::Here.run(script, &files, Duration::from_secs(600), parallel::ignored);
-            assert_eq!(ended.unwrap(), Ended::Endless, "{script}");
+            assert_eq!(ended.unwrap(), ScriptEnd::Endless, "{script}");
             let length = |path: &Path| fs::metadata(path).unwrap().len();
             assert!(length(&files.stdout) <= LONGEST && length(&files.stderr) <= LONGEST, "{script}");
         }

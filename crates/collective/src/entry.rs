@@ -26,7 +26,7 @@ use ombx_mpi::{
 
 use crate::{
     broadcast::{kernel::Algorithm, run_bcast},
-    kernel::{self, Blocking, Collective, InPlace, Mode, Nonblocking, Persistent},
+    kernel::{self, Blocking, CallForm, Collective, InPlace, Nonblocking, Persistent},
 };
 
 /// Default message sizes, as in the OSU benchmarks. Reductions leave out those that are no multiple of the element.

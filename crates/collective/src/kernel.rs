@@ -61,7 +61,7 @@ fn choices<C: Call>(case: &Case) -> Options {
     }
 }
 
-impl<C: Call, M: Mode, H: Holder<Operation<C>>> Kernel for Collective<C, M, H> {
+impl<C: Call, M: CallForm, H: Holder<Operation<C>>> Kernel for Collective<C, M, H> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = M::METHOD;
 
@@ -114,7 +114,7 @@ impl<C: Call, M: Mode, H: Holder<Operation<C>>> Kernel for Collective<C, M, H> {
     }
 }
 
-impl<C: Call, M: Mode> Movable for Collective<C, M> {
+impl<C: Call, M: CallForm> Movable for Collective<C, M> {
     fn copies(&self) -> Copies {
         self.operation.copies()
     }
@@ -139,7 +139,7 @@ impl<C: Call> Overlappable for Collective<C, Nonblocking> {
 }
 
 /// Calls of the library in one iteration.
-pub trait Mode: 'static {
+pub trait CallForm: 'static {
     /// Description of what is timed.
     const METHOD: Method;
     /// Requests that the operation needs.
@@ -164,7 +164,7 @@ const UNTIMED: &str =
 /// The blocking call.
 pub enum Blocking {}
 
-impl Mode for Blocking {
+impl CallForm for Blocking {
     const METHOD: Method = Method {
         timed: "one blocking call on every rank; the figure is the time of the slowest rank of each iteration",
         untimed: UNTIMED,
@@ -180,7 +180,7 @@ impl Mode for Blocking {
 /// The blocking call on memory of the host, after a copy from a device and before a copy to it.
 pub enum Staged {}
 
-impl Mode for Staged {
+impl CallForm for Staged {
     const METHOD: Method = Method {
         timed: "on every rank, a copy of what it sends from the device to the host, one blocking call, and \
                 a copy of what it has received to the device; the figure is the time of the slowest rank \
@@ -201,7 +201,7 @@ impl Mode for Staged {
 /// The nonblocking call and waiting for it. This is the operation alone, from which overlap is computed.
 pub enum Nonblocking {}
 
-impl Mode for Nonblocking {
+impl CallForm for Nonblocking {
     const METHOD: Method = overlap::METHOD;
 
     fn prepare<C: Call>(cx: &Context<'_>, _: &mut Operation<C>) -> Result<()> {
@@ -217,7 +217,7 @@ impl Mode for Nonblocking {
 /// A persistent request, which each iteration starts and waits for.
 pub enum Persistent {}
 
-impl Mode for Persistent {
+impl CallForm for Persistent {
     const METHOD: Method = Method {
         timed: "starting a persistent request and waiting for it, on every rank; the figure is the time of \
                 the slowest rank",

@@ -11,7 +11,7 @@ use crate::{
         UnitMedians, Verdict,
     },
     links::LinkSet,
-    shift::{self, Scatter, Shifts, Side, TAIL, Values, rank, signed_rank},
+    shift::{self, Alternative, Scatter, Shifts, TAIL, Values, rank, signed_rank},
     side::{Launch, Row, Units},
 };
 
@@ -20,7 +20,8 @@ const ROUNDING: f64 = 1e-9;
 
 /// Evaluates all cases of two sides.
 pub(super) fn evaluate(pairs: &[(&Row, &Row)], units: &Units, settings: Settings) -> Vec<CaseComparison> {
-    let cases: Vec<Case<'_>> = pairs.iter().map(|(base, new)| Case::new(base, new, units)).collect();
+    let cases: Vec<CaseValues<'_>> =
+        pairs.iter().map(|(base, new)| CaseValues::new(base, new, units)).collect();
     let tested: Vec<usize> = (0..cases.len()).filter(|at| cases[*at].excluded.is_none()).collect();
     let (base, edge) = (units.sides[0].len(), settings.margin.ln_1p());
     // The test takes rows that hardly vary as if they varied by a fifth of the usual margin. A smaller margin needs a smaller part.
@@ -28,13 +29,13 @@ pub(super) fn evaluate(pairs: &[(&Row, &Row)], units: &Units, settings: Settings
     let scaled = |value: Option<f64>| value.map(|value| value * scale);
     let values = tested.iter().map(|at| cases[*at].units.concat().into_iter().map(scaled).collect());
     let values: Vec<Values> = values.collect();
-    let p_of = |side: Side| {
+    let p_of = |alternative: Alternative| {
         let mut all = vec![None; cases.len()];
-        let found = shift::permutation_test(&values, base, units.unit, side, edge * scale);
+        let found = shift::permutation_test(&values, base, units.unit, alternative, edge * scale);
         tested.iter().zip(found).for_each(|(at, p)| all[*at] = Some(p));
         all
     };
-    let p = [Side::Both, Side::Above, Side::Below].map(p_of);
+    let p = [Alternative::Both, Alternative::Above, Alternative::Below].map(p_of);
     let level = if units.is_looked_at { SIGNIFICANCE_OF_LOOK } else { SIGNIFICANCE };
     let judge = Judge { edge, level, unit: units.unit };
     let compared = cases.into_iter().zip(pairs).enumerate();
@@ -42,7 +43,7 @@ pub(super) fn evaluate(pairs: &[(&Row, &Row)], units: &Units, settings: Settings
 }
 
 /// Values of one case that count.
-struct Case<'r> {
+struct CaseValues<'r> {
     /// Launches of both sides that count.
     sides: [Vec<&'r Launch>; 2],
     /// Logarithm of the time in each run or turn of both sides.
@@ -51,10 +52,10 @@ struct Case<'r> {
     excluded: Option<Reason>,
 }
 
-impl<'r> Case<'r> {
+impl<'r> CaseValues<'r> {
     /// Leaves out launches that a mark makes invalid, and those that measured other links than most. If too few runs or turns remain, all
     /// launches count and there is no verdict.
-    fn new(base: &'r Row, new: &'r Row, units: &Units) -> Case<'r> {
+    fn new(base: &'r Row, new: &'r Row, units: &Units) -> CaseValues<'r> {
         let rows = [base, new];
         let all = rows.map(|row| row.launches.iter().collect::<Vec<_>>());
         let links = common_links(rows);
@@ -77,7 +78,7 @@ impl<'r> Case<'r> {
             units.flat_map(|launches| unit_launches(rows[side], launches, &is_valid)).collect::<Vec<_>>()
         };
         let sides = if excluded.is_none() { [counted(0), counted(1)] } else { all };
-        Case { sides, units: valid, excluded }
+        CaseValues { sides, units: valid, excluded }
     }
 
     fn compared(

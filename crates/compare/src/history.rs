@@ -17,6 +17,6 @@ pub(crate) use self::series::tests::result;
 pub use self::{
     change_point::{CONFIRMED_BY, LEAST_RUNS, change_points, confirmed_changes},
     dated::{DatedResult, DatedRow, Difference, read},
-    series::{Case, Change, Event, History, Point, Selection, Series, events},
+    series::{Case, Change, ChangeEvent, History, Point, Selection, Series, events},
     store::{Store, newest},
 };

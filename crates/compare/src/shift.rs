@@ -199,9 +199,9 @@ const ROUNDING: f64 = 1e-9;
 /// Value of one case in each run or turn: those of the base, then those of the new side. `None` if it was not measured there.
 pub(super) type Values = Vec<Option<f64>>;
 
-/// Direction of a difference.
+/// Alternative hypothesis: direction of the difference that a test looks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum Alternative {
     /// The new side is above the base by more than the shift.
     Above,
     /// The new side is below the base by more than the shift.
@@ -216,17 +216,17 @@ pub(super) fn permutation_test(
     cases: &[Values],
     base: usize,
     unit: Unit,
-    side: Side,
+    alternative: Alternative,
     shift: f64,
 ) -> Vec<f64> {
-    let sign = if side == Side::Below { -1.0 } else { 1.0 };
-    let shift = if side == Side::Both { 0.0 } else { shift };
+    let sign = if alternative == Alternative::Below { -1.0 } else { 1.0 };
+    let shift = if alternative == Alternative::Both { 0.0 } else { shift };
     let moved = |(at, value): (usize, &Option<f64>)| {
         value.map(|value| sign * value - if at >= base { shift } else { 0.0 })
     };
     let moved: Vec<Values> =
         cases.iter().map(|values| values.iter().enumerate().map(moved).collect()).collect();
-    let sided = |statistic: f64| if side == Side::Both { statistic.abs() } else { statistic };
+    let sided = |statistic: f64| if alternative == Alternative::Both { statistic.abs() } else { statistic };
     match unit {
         Unit::Run => {
             let block = Deviations::new(&moved, base);
@@ -430,21 +430,21 @@ mod permutation_tests {
         (0..2 * units).map(|at| Some(value(at) + if at >= units { step } else { 0.0 })).collect()
     }
 
-    fn p(cases: &[Values], base: usize, unit: Unit, side: Side, shift: f64) -> Vec<f64> {
-        permutation_test(cases, base, unit, side, shift)
+    fn p(cases: &[Values], base: usize, unit: Unit, alternative: Alternative, shift: f64) -> Vec<f64> {
+        permutation_test(cases, base, unit, alternative, shift)
     }
 
     #[test]
     fn sides_that_are_apart_have_the_smallest_p_value() {
         // All choices of signs, and the values as measured.
-        assert_eq!(p(&[apart(0.5, 4)], 4, Unit::Run, Side::Both, 0.0), [1.0 / 257.0]);
-        assert_eq!(p(&[apart(0.5, 4)], 4, Unit::Run, Side::Above, 0.05), [1.0 / 257.0]);
-        assert_eq!(p(&[apart(-0.5, 4)], 4, Unit::Run, Side::Below, 0.05), [1.0 / 257.0]);
-        assert_eq!(p(&[apart(-0.5, 6)], 6, Unit::Turn, Side::Below, 0.05), [1.0 / 64.0]);
-        assert!(p(&[apart(0.5, 6)], 6, Unit::Turn, Side::Below, 0.05)[0] > 0.9);
-        let drawn = p(&[apart(0.5, 8)], 8, Unit::Run, Side::Above, 0.05)[0];
+        assert_eq!(p(&[apart(0.5, 4)], 4, Unit::Run, Alternative::Both, 0.0), [1.0 / 257.0]);
+        assert_eq!(p(&[apart(0.5, 4)], 4, Unit::Run, Alternative::Above, 0.05), [1.0 / 257.0]);
+        assert_eq!(p(&[apart(-0.5, 4)], 4, Unit::Run, Alternative::Below, 0.05), [1.0 / 257.0]);
+        assert_eq!(p(&[apart(-0.5, 6)], 6, Unit::Turn, Alternative::Below, 0.05), [1.0 / 64.0]);
+        assert!(p(&[apart(0.5, 6)], 6, Unit::Turn, Alternative::Below, 0.05)[0] > 0.9);
+        let drawn = p(&[apart(0.5, 8)], 8, Unit::Run, Alternative::Above, 0.05)[0];
         assert!(drawn <= 1.0 / f64::from(DRAWS as u32), "{drawn}");
-        assert!(p(&[], 0, Unit::Run, Side::Both, 0.0).is_empty());
+        assert!(p(&[], 0, Unit::Run, Alternative::Both, 0.0).is_empty());
     }
 
     #[test]
@@ -456,7 +456,7 @@ mod permutation_tests {
             (0..12).map(value).map(Some).collect()
         };
         let seldom = |unit: Unit| {
-            (0..200).filter(|seed| p(&[noise(*seed)], 6, unit, Side::Above, 0.05)[0] <= 0.05).count()
+            (0..200).filter(|seed| p(&[noise(*seed)], 6, unit, Alternative::Above, 0.05)[0] <= 0.05).count()
         };
         // 10 of 200 are expected, with a standard deviation of 3.1.
         for unit in [Unit::Run, Unit::Turn] {
@@ -466,19 +466,19 @@ mod permutation_tests {
 
     #[test]
     fn more_cases_raise_the_p_value_and_order_does_not_matter() {
-        let one = p(&[apart(0.03, 6)], 6, Unit::Run, Side::Both, 0.0)[0];
+        let one = p(&[apart(0.03, 6)], 6, Unit::Run, Alternative::Both, 0.0)[0];
         let noise = |seed: u64| -> Values {
             let mut random = SplitMix64(seed);
             (0..12).map(|_| Some((random.next_u64() >> 40) as f64 / 1e8)).collect()
         };
         let mut cases: Vec<Values> = (0..20).map(noise).collect();
         cases.push(apart(0.03, 6));
-        let several = p(&cases, 6, Unit::Run, Side::Both, 0.0);
+        let several = p(&cases, 6, Unit::Run, Alternative::Both, 0.0);
         assert!(several[20] > one, "{} {one}", several[20]);
         cases.rotate_left(7);
         let mut rotated = several.clone();
         rotated.rotate_left(7);
-        assert_eq!(p(&cases, 6, Unit::Run, Side::Both, 0.0), rotated);
+        assert_eq!(p(&cases, 6, Unit::Run, Alternative::Both, 0.0), rotated);
     }
 
     #[test]
@@ -488,7 +488,7 @@ mod permutation_tests {
         let constant = vec![Some(1.0); 12];
         let none = vec![None; 12];
         for unit in [Unit::Run, Unit::Turn] {
-            let found = p(&[gaps.clone(), constant.clone(), none.clone()], 6, unit, Side::Above, 0.0);
+            let found = p(&[gaps.clone(), constant.clone(), none.clone()], 6, unit, Alternative::Above, 0.0);
             assert!(found[0] < 0.08 && found[1] == 1.0 && found[2] == 1.0, "{found:?}");
         }
     }

@@ -63,11 +63,11 @@ pub(crate) struct Series<'a> {
     /// the most frequent one, `median` or `p99` at offered rates.
     parts: Vec<String>,
     /// In ascending order of the horizontal axis.
-    pub(crate) cases: Vec<Case<'a>>,
+    pub(crate) cases: Vec<PlottedCase<'a>>,
 }
 
 /// A row over all launches, with its samples.
-pub(crate) struct Case<'a> {
+pub(crate) struct PlottedCase<'a> {
     /// Position on the horizontal axis of a curve.
     pub(crate) x: f64,
     pub(crate) row: Measurement,
@@ -103,10 +103,10 @@ impl Curves<'_> {
 
 pub(crate) struct Curve<'a> {
     pub(crate) name: String,
-    pub(crate) case: Case<'a>,
+    pub(crate) case: PlottedCase<'a>,
 }
 
-impl Case<'_> {
+impl PlottedCase<'_> {
     /// Returns the values of the samples in their order: of single iterations, if there are any.
     pub(crate) fn distribution(&self) -> Vec<f64> {
         self.samples.distribution().into_iter().map(|value| self.quantity.of_value(value)).collect()
@@ -159,7 +159,7 @@ pub(crate) fn collect<'a>(
             };
             for (name, headline) in headlines {
                 let parts: Vec<String> = parts.iter().cloned().chain(name.map(str::to_owned)).collect();
-                let case = Case { x, row: row.clone(), headline, quantity: own_quantity, samples };
+                let case = PlottedCase { x, row: row.clone(), headline, quantity: own_quantity, samples };
                 match series[first..].iter_mut().find(|series| series.parts == parts) {
                     Some(known) => known.cases.push(case),
                     None => series.push(Series { parts, cases: vec![case] }),
@@ -202,7 +202,7 @@ pub(crate) fn by_size<'a>(
 ) -> Result<Curves<'a>, PlotError> {
     let all: usize = collected.series.iter().map(|series| series.cases.len()).sum();
     let each = if all > most { (most / collected.series.len()).max(1) } else { usize::MAX };
-    let mut curves: Vec<(Vec<String>, Case<'a>)> = Vec::new();
+    let mut curves: Vec<(Vec<String>, PlottedCase<'a>)> = Vec::new();
     for Series { parts, cases } in collected.series {
         let (last, kept) = (cases.len() - 1, each.min(cases.len()));
         let chosen: Vec<usize> =
@@ -216,7 +216,7 @@ pub(crate) fn by_size<'a>(
     let all: Vec<Named<'_>> =
         curves.iter().map(|(parts, case)| Named { parts, samples: case.samples }).collect();
     let names = names(&all, options)?;
-    let cases: Vec<Case<'a>> = curves.into_iter().map(|(_, case)| case).collect();
+    let cases: Vec<PlottedCase<'a>> = curves.into_iter().map(|(_, case)| case).collect();
     let curves = names.into_iter().zip(cases).map(|(name, case)| Curve { name, case }).collect();
     Ok(Curves { quantity: collected.quantity, curves, drawn })
 }

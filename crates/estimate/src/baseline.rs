@@ -27,12 +27,12 @@ const FALSE_ALARM: f64 = 0.001;
 /// Results of good days.
 #[derive(Debug, Clone, Default)]
 pub struct Baseline {
-    cases: BTreeMap<Case, Vec<GoodFigure>>,
+    cases: BTreeMap<CaseOnHosts, Vec<GoodFigure>>,
 }
 
 /// A case on its hosts. Keys of rows do not name hosts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Case {
+struct CaseOnHosts {
     key: String,
     ranks: u32,
     hosts: Vec<String>,
@@ -100,7 +100,7 @@ impl Baseline {
                     leg_ns: figure.median_ns,
                     core_to_core_ns: figure.core_to_core_ns,
                 });
-                self.cases.entry(Case::new(&group.run, row)).or_default().extend(figures);
+                self.cases.entry(CaseOnHosts::new(&group.run, row)).or_default().extend(figures);
             }
         }
     }
@@ -111,7 +111,7 @@ impl Baseline {
     /// # Errors
     /// Why there is no good day.
     pub fn reference(&self, run: &Run, row: &Measurement, limits: usize) -> Result<Reference, Missing> {
-        let all = self.cases.get(&Case::new(run, row)).ok_or(Missing::Case)?;
+        let all = self.cases.get(&CaseOnHosts::new(run, row)).ok_or(Missing::Case)?;
         let (of_states, _) = state::divided_by_state(all.iter().collect(), |good| good.core_to_core_ns);
         let figures = match (&of_states[..], state_of(run, row)) {
             // One state is known, or none.
@@ -143,10 +143,10 @@ pub fn state_of(run: &Run, row: &Measurement) -> Option<f64> {
     state::state_figures(row, &states).first().and_then(|figure| figure.core_to_core_ns)
 }
 
-impl Case {
-    fn new(run: &Run, row: &Measurement) -> Case {
+impl CaseOnHosts {
+    fn new(run: &Run, row: &Measurement) -> CaseOnHosts {
         let hosts = hosts(run).into_iter().map(str::to_owned).collect();
-        Case { key: row.key.clone(), ranks: row.ranks, hosts }
+        CaseOnHosts { key: row.key.clone(), ranks: row.ranks, hosts }
     }
 }
 
@@ -297,7 +297,7 @@ mod tests {
                 )
             };
             let figures = distances.iter().enumerate().map(day).collect();
-            Baseline { cases: BTreeMap::from([(Case::new(&one.run, row), figures)]) }
+            Baseline { cases: BTreeMap::from([(CaseOnHosts::new(&one.run, row), figures)]) }
         };
         let mut found = |baseline: &Baseline, ns: Option<f64>| {
             run.plan.remove(state::BEFORE);

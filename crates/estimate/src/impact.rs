@@ -17,7 +17,7 @@ const P99: &str = "impact_p99_times";
 
 /// Rows that differ in size and load only.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Series {
+struct LoadSeries {
     bench: String,
     depth: Option<u32>,
     pairs: u32,
@@ -28,7 +28,7 @@ struct Series {
 /// A row that names its load.
 #[derive(Debug, Clone)]
 struct Row {
-    series: Series,
+    series: LoadSeries,
     under: String,
     bytes: Option<u64>,
     metric: Metric,
@@ -107,7 +107,7 @@ impl LoadImpacts {
         let mut axes = row.axes.clone();
         axes.remove(UNDER);
         self.0.push(Row {
-            series: Series { bench: row.bench.clone(), depth: row.depth, pairs: row.pairs, axes },
+            series: LoadSeries { bench: row.bench.clone(), depth: row.depth, pairs: row.pairs, axes },
             under: under.clone(),
             bytes: row.bytes,
             metric: row.metric,
@@ -121,7 +121,7 @@ impl LoadImpacts {
     /// Returns a sentence for each series, in the order of rows: on the size and load whose factor is surest above 1, or the largest factor if
     /// none is shown to be above 1. Intervals are those of a row alone. `unit` names the units of values.
     pub fn sentences(&self, units: Units, unit: fn(Units, Metric) -> &'static str) -> Vec<String> {
-        let mut series: Vec<&Series> = Vec::new();
+        let mut series: Vec<&LoadSeries> = Vec::new();
         for row in &self.0 {
             if !series.contains(&&row.series) {
                 series.push(&row.series);
@@ -133,7 +133,7 @@ impl LoadImpacts {
         series.into_iter().filter_map(|series| self.sentence(series, &figure)).collect()
     }
 
-    fn sentence(&self, series: &Series, figure: &dyn Fn(Metric, f64) -> String) -> Option<String> {
+    fn sentence(&self, series: &LoadSeries, figure: &dyn Fn(Metric, f64) -> String) -> Option<String> {
         let rows = || self.0.iter().filter(|row| row.series == *series);
         let factors = rows().filter(|row| !row.is_idle()).filter_map(|row| Some((row, row.factor?)));
         let (row, factor) = factors.clone().max_by(|a, b| a.1.by_evidence(b.1))?;
@@ -166,7 +166,7 @@ impl LoadImpacts {
 
     /// Returns benchmark and size of a row, and the values in which other rows of the benchmark differ from it.
     fn in_words(&self, row: &Row) -> String {
-        let Row { series: Series { bench, depth, pairs, axes }, bytes, .. } = row;
+        let Row { series: LoadSeries { bench, depth, pairs, axes }, bytes, .. } = row;
         let others = || self.0.iter().map(|other| &other.series).filter(|other| other.bench == *bench);
         let differs =
             |(name, value): &(&String, &String)| others().any(|other| other.axes.get(*name) != Some(*value));

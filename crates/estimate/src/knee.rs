@@ -53,7 +53,7 @@ pub struct Knee {
 
 /// Rows that differ in the rate only.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Series {
+struct RateSeries {
     bench: String,
     bytes: u64,
     depth: Option<u32>,
@@ -63,7 +63,7 @@ struct Series {
 
 /// Loads by series.
 #[derive(Debug, Clone, Default)]
-pub struct Knees(BTreeMap<Series, Vec<Load>>);
+pub struct Knees(BTreeMap<RateSeries, Vec<Load>>);
 
 impl Knees {
     /// Adds a row if it has an offered rate.
@@ -72,7 +72,7 @@ impl Knees {
         let mut axes = row.axes.clone();
         axes.remove(RATE);
         let (bench, bytes) = (row.bench.clone(), row.bytes.unwrap_or(0));
-        let series = Series { bench, bytes, depth: row.depth, axes };
+        let series = RateSeries { bench, bytes, depth: row.depth, axes };
         self.0.entry(series).or_default().push(load);
     }
 
@@ -110,8 +110,8 @@ impl Knees {
     }
 
     /// Returns benchmark and size of a series, and the values in which others of the benchmark differ from it.
-    fn in_words(&self, series: &Series) -> String {
-        let Series { bench, bytes, depth, axes } = series;
+    fn in_words(&self, series: &RateSeries) -> String {
+        let RateSeries { bench, bytes, depth, axes } = series;
         let others = || self.0.keys().filter(|other| other.bench == *bench);
         let differs =
             |(name, value): &(&String, &String)| others().any(|o| o.axes.get(*name) != Some(*value));

@@ -25,30 +25,30 @@ use crate::{
 
 /// What the growth of a counter means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CounterKind {
     /// Something is broken or too hot.
     Error,
     /// It also grows in healthy operation, under load or when a connection begins.
     Load,
 }
 
-impl Kind {
-    const ALL: [Kind; 2] = [Kind::Error, Kind::Load];
+impl CounterKind {
+    const ALL: [CounterKind; 2] = [CounterKind::Error, CounterKind::Load];
 }
 
 /// A counter that is read.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     name: &'static str,
-    kind: Kind,
+    kind: CounterKind,
 }
 
 const fn error(name: &'static str) -> Known {
-    Known { name, kind: Kind::Error }
+    Known { name, kind: CounterKind::Error }
 }
 
 const fn load(name: &'static str) -> Known {
-    Known { name, kind: Kind::Load }
+    Known { name, kind: CounterKind::Load }
 }
 
 /// Counters of an InfiniBand port, in `ports/N/counters`. Management packets (virtual lane 15) have no flow control: a port drops them if it
@@ -266,7 +266,7 @@ impl DeviceCounters {
             last: RefCell::default(),
             factor,
             // The first reading of the files takes longer than later ones, and a run may have a single short row.
-            pauses: Kind::ALL
+            pauses: CounterKind::ALL
                 .map(|_| Pause { since: Cell::new(Since::now()), length: Cell::new(Duration::ZERO) }),
         };
         // The first reading, beside which nothing has grown.
@@ -281,7 +281,7 @@ impl DeviceCounters {
     /// take milliseconds to tell the statistics of load.
     pub fn grown(&self) -> Vec<Growth> {
         let mut now = Reading::new();
-        for (kind, pause) in Kind::ALL.into_iter().zip(&self.pauses) {
+        for (kind, pause) in CounterKind::ALL.into_iter().zip(&self.pauses) {
             if pause.since.get().elapsed() >= pause.length.get() {
                 let begun = Since::now();
                 now.append(&mut self.reading(kind));
@@ -294,8 +294,8 @@ impl DeviceCounters {
 
     /// Returns all counters that grew since they were last read, at the end of a launch.
     pub fn rest(&self) -> Vec<Growth> {
-        let mut now = self.reading(Kind::Error);
-        now.append(&mut self.reading(Kind::Load));
+        let mut now = self.reading(CounterKind::Error);
+        now.append(&mut self.reading(CounterKind::Load));
         self.growth(now)
     }
 
@@ -322,7 +322,7 @@ impl DeviceCounters {
     }
 
     /// Reads the counters of a kind.
-    fn reading(&self, kind: Kind) -> Reading {
+    fn reading(&self, kind: CounterKind) -> Reading {
         let mut found = Reading::new();
         for (device, known, path) in self.counters.iter().filter(|(_, known, _)| known.kind == kind) {
             if let Some(value) = self.files.read(path).and_then(|text| text.parse::<u64>().ok()) {
@@ -335,7 +335,7 @@ impl DeviceCounters {
             };
             found.extend(PROTOCOLS.iter().filter(|(_, known)| known.kind == kind).filter_map(value));
         }
-        if kind == Kind::Load {
+        if kind == CounterKind::Load {
             self.add_pauses(&mut found);
         }
         found
@@ -405,7 +405,7 @@ fn in_one_line(text: &str, name: &str) -> Option<u64> {
 
 /// Returns whether a counter that grew stands still while everything is healthy.
 pub fn is_error(grown: &Growth) -> bool {
-    all_known().any(|known| known.name == grown.counter && known.kind == Kind::Error)
+    all_known().any(|known| known.name == grown.counter && known.kind == CounterKind::Error)
 }
 
 /// Returns whether a counter that grew counts losses of time because a CPU was too hot.

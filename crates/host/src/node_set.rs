@@ -49,7 +49,7 @@ pub fn elements(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Part of an element.
-enum Part<'a> {
+enum ElementPart<'a> {
     Text(&'a str),
     /// Content of brackets.
     Ranges(&'a str),
@@ -65,8 +65,8 @@ fn expand_one(element: &str, most: usize) -> Parsed<Vec<String>> {
     let mut names = vec![String::new()];
     for part in parts(element)? {
         match part {
-            Part::Text(text) => names.iter_mut().for_each(|name| name.push_str(text)),
-            Part::Ranges(text) => {
+            ElementPart::Text(text) => names.iter_mut().for_each(|name| name.push_str(text)),
+            ElementPart::Ranges(text) => {
                 let indices = indices(text)?;
                 if names.len().saturating_mul(indices.len()) > most {
                     return Err("it has too many names");
@@ -81,7 +81,7 @@ fn expand_one(element: &str, most: usize) -> Parsed<Vec<String>> {
 }
 
 /// Splits an element into its texts and its brackets.
-fn parts(element: &str) -> Parsed<Vec<Part<'_>>> {
+fn parts(element: &str) -> Parsed<Vec<ElementPart<'_>>> {
     let (mut parts, mut rest) = (Vec::new(), element);
     while let Some((text, after)) = rest.split_once('[') {
         let (content, after) = after.split_once(']').ok_or("a bracket is not closed")?;
@@ -90,19 +90,19 @@ fn parts(element: &str) -> Parsed<Vec<Part<'_>>> {
         }
         let whole = &rest[..rest.len() - after.len()];
         if content.contains(':') {
-            parts.push(Part::Text(whole));
+            parts.push(ElementPart::Text(whole));
         } else {
             if after.starts_with('[') {
                 return Err("two pairs of brackets have no text between them");
             }
-            parts.extend([Part::Text(text), Part::Ranges(content)]);
+            parts.extend([ElementPart::Text(text), ElementPart::Ranges(content)]);
         }
         rest = after;
     }
     if rest.contains(']') {
         return Err("its brackets do not match");
     }
-    parts.push(Part::Text(rest));
+    parts.push(ElementPart::Text(rest));
     Ok(parts)
 }
 

@@ -119,7 +119,7 @@ pub(crate) fn work(case: &Case) -> Work {
 }
 
 /// What a kernel does with the blocks of a file.
-pub(crate) trait Operation: 'static {
+pub(crate) trait FileOperation: 'static {
     const METRIC: Metric;
     const METHOD: Method;
     /// Where data goes.
@@ -141,7 +141,7 @@ pub(crate) struct FileKernel<O> {
     operation: PhantomData<O>,
 }
 
-impl<O: Operation> Kernel for FileKernel<O> {
+impl<O: FileOperation> Kernel for FileKernel<O> {
     const METRIC: Metric = O::METRIC;
     const METHOD: Method = O::METHOD;
 

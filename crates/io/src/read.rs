@@ -22,7 +22,7 @@ use ombx_mpi::{
     },
 };
 
-use crate::options::{self, Access, FileKernel, Operation};
+use crate::options::{self, Access, FileKernel, FileOperation};
 
 ombx_core::inventory::submit!(
     options::of_files(
@@ -70,7 +70,7 @@ type Reading<C> = FileKernel<OneRead<C>>;
 /// A read of one block.
 struct OneRead<C>(PhantomData<C>);
 
-impl<C: Call> Operation for OneRead<C> {
+impl<C: Call> FileOperation for OneRead<C> {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = METHOD;
     const DIRECTION: Direction = C::DIRECTION;

@@ -21,7 +21,7 @@ use ombx_mpi::{
 };
 
 use crate::{
-    options::{self, Access, FileKernel, FileSync, Operation, check_started},
+    options::{self, Access, FileKernel, FileOperation, FileSync, check_started},
     write::{Completion, Synced, Unsynced},
 };
 
@@ -162,7 +162,7 @@ fn overlapping<N: Started, S: Completion>(session: &mut Session<'_>) -> Result<(
 /// An access of one block that `N` starts, which `S` completes.
 struct Starting<N, S>(PhantomData<(N, S)>);
 
-impl<N: Started, S: Completion> Operation for Starting<N, S> {
+impl<N: Started, S: Completion> FileOperation for Starting<N, S> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = match N::DIRECTION {
         Direction::Write => WRITES,

@@ -16,7 +16,7 @@ use ombx_mpi::{
     },
 };
 
-use crate::options::{self, Access, FileKernel, FileSync, Operation};
+use crate::options::{self, Access, FileKernel, FileOperation, FileSync};
 
 ombx_core::inventory::submit!(
     options::of_files(
@@ -78,7 +78,7 @@ fn synced<C: Call>(session: &mut Session<'_>) -> Result<()> {
 /// Writes of all blocks by calls `C`, which `S` completes.
 struct Writing<C, S>(PhantomData<(C, S)>);
 
-impl<C: Call, S: Completion> Operation for Writing<C, S> {
+impl<C: Call, S: Completion> FileOperation for Writing<C, S> {
     const METRIC: Metric = Metric::Bandwidth;
     const METHOD: Method = METHOD;
     const DIRECTION: Direction = C::DIRECTION;

@@ -51,7 +51,7 @@ use crate::{
     },
     launch::{
         finite_run::Interruption,
-        job_state::{Child, Ended},
+        job_state::{Child, RanksEnd},
         preflight::RankHost,
         repetition::{Aftermath, Repetition, Restarts},
         start::Launcher,
@@ -162,12 +162,12 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             };
             timeline.enter(Phase::Start);
             match supervision.run(command, child) {
-                Ok(Ended::Complete(code)) => {
+                Ok(RanksEnd::Complete(code)) => {
                     restarts.completed();
                     worst = worst.map(|worst| code.max(worst));
                     (at, is_first) = (at + 1, true);
                 }
-                Ok(Ended::Early(early)) => {
+                Ok(RanksEnd::Early(early)) => {
                     is_first = false;
                     let Aftermath { rows, sentence, ends } = restarts.add(early);
                     let written = output.early_end(rows);
@@ -180,7 +180,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
                     }
                     progress.suspend(|| stderr_line!("ombx: {}", printable(&sentence)));
                 }
-                Ok(Ended::Stopped(code)) => {
+                Ok(RanksEnd::Stopped(code)) => {
                     worst = worst.map(|worst| code.max(worst));
                     break 'launches;
                 }

@@ -81,19 +81,19 @@ impl WindowOptions {
 }
 
 /// Memory for a window. It is freed after the window.
-enum Memory {
+enum WindowMemory {
     /// Memory that ombx maps.
     Mapped(Buffer),
     /// Memory of `MPI_Alloc_mem`.
     Allocated(Allocated),
 }
 
-impl Memory {
+impl WindowMemory {
     /// Returns the memory for a kind of window; `None` if the call that creates the window allocates it.
     ///
     /// # Errors
     /// The memory is not available.
-    fn new(cx: &Context<'_>, kind: WindowKind, bytes: u64, hints: Hints) -> Result<Option<Memory>> {
+    fn new(cx: &Context<'_>, kind: WindowKind, bytes: u64, hints: Hints) -> Result<Option<WindowMemory>> {
         let is_own = matches!(kind, WindowKind::Create | WindowKind::Dynamic);
         if !is_own && !cx.get::<BufferMemory>().is_host() {
             return Err(Error::unsupported(
@@ -103,17 +103,17 @@ impl Memory {
         Ok(match kind {
             WindowKind::Allocate | WindowKind::Shared => None,
             WindowKind::Create | WindowKind::Dynamic => {
-                Some(Memory::Mapped(Buffer::zeroed(bytes)?.placed(cx)?))
+                Some(WindowMemory::Mapped(Buffer::zeroed(bytes)?.placed(cx)?))
             }
-            WindowKind::AllocMem => Some(Memory::Allocated(Allocated::new(bytes, hints)?)),
+            WindowKind::AllocMem => Some(WindowMemory::Allocated(Allocated::new(bytes, hints)?)),
         })
     }
 
     /// Returns the address of the first byte.
     fn start(&self) -> *mut u8 {
         match self {
-            Memory::Mapped(buffer) => buffer.start(),
-            Memory::Allocated(Allocated(start)) => *start,
+            WindowMemory::Mapped(buffer) => buffer.start(),
+            WindowMemory::Allocated(Allocated(start)) => *start,
         }
     }
 }

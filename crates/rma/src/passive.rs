@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// What a rank does in an iteration. It is a type, so that the timed loop has no branch.
-trait Part: 'static {
+trait RankTask: 'static {
     const ROLE: Role;
     /// Work of the rank while the put is in flight.
     type Computation: Busy;
@@ -49,7 +49,7 @@ impl Busy for Nothing {
     fn run(&self) {}
 }
 
-impl Part for Origin {
+impl RankTask for Origin {
     const ROLE: Role = Role::Active;
     type Computation = Nothing;
 
@@ -63,7 +63,7 @@ impl Part for Origin {
     }
 }
 
-impl Part for OnTarget {
+impl RankTask for OnTarget {
     const ROLE: Role = Role::Passive;
     type Computation = Compute;
 
@@ -83,7 +83,7 @@ struct Passive<P> {
     part: PhantomData<P>,
 }
 
-impl<P: Part> Kernel for Passive<P> {
+impl<P: RankTask> Kernel for Passive<P> {
     const METRIC: Metric = Metric::Latency;
     const METHOD: Method = Method {
         timed: "at the origin, a put and MPI_Win_flush; at the target, computation that lasts as long as \
@@ -117,7 +117,7 @@ impl<P: Part> Kernel for Passive<P> {
     }
 }
 
-impl<P: Part> Overlappable for Passive<P> {
+impl<P: RankTask> Overlappable for Passive<P> {
     type Computation = P::Computation;
 
     fn computation(&self, time: Duration) -> P::Computation {

@@ -5,7 +5,7 @@ use std::{
     io::{Result, Write},
 };
 
-use ombx_compare::history::{Case, Change, Event, History, LEAST_RUNS, Point, Series, events};
+use ombx_compare::history::{Case, Change, ChangeEvent, History, LEAST_RUNS, Point, Series, events};
 use ombx_draw::terminal::{Characters, sparkline};
 use ombx_estimate::{number::Decimals, text::plain};
 use ombx_record::unit::counted;
@@ -190,7 +190,7 @@ pub fn factor(change: &Change) -> String {
 }
 
 /// Returns what happened at one time, in a sentence.
-pub fn sentence(event: &Event<'_>) -> String {
+pub fn sentence(event: &ChangeEvent<'_>) -> String {
     let Some((series, largest)) = event.changes.first() else { return String::new() };
     let cases: BTreeSet<&Case> = event.changes.iter().map(|(series, _)| &series.case).collect();
     let what = name(series);
@@ -213,7 +213,7 @@ fn name(series: &Series) -> String {
 }
 
 /// Returns the hosts whose links changed, and what else changed at the same time.
-pub fn details(event: &Event<'_>) -> Vec<String> {
+pub fn details(event: &ChangeEvent<'_>) -> Vec<String> {
     let mut lines = vec![format!("the last run before: {}", start(event.before, MINUTE))];
     if let Some(hosts) = &event.hosts {
         lines.push(format!("hosts of which several links changed: {hosts}"));
@@ -336,7 +336,7 @@ fn change_object(history: &History, series: &Series, change: &Change) -> Value {
     }))
 }
 
-fn event_object(event: &Event<'_>) -> Value {
+fn event_object(event: &ChangeEvent<'_>) -> Value {
     let name = |series: &Series| {
         present(json!({"key": series.case.key, "hosts": series.case.hosts, "ends": series.case.ends}))
     };

@@ -41,7 +41,7 @@ use self::{
     memory::WaitMode,
     message::Plan,
     role::run_role,
-    shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
+    shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, PipelineShape},
     storage::Storage,
     worker_cpus::WorkerCpus,
 };
@@ -233,7 +233,7 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
     let phases = number(given(&PHASES), 2, MAX_PHASES, "phases")?;
     let buffers = number(given(&BUFFERS), 1, MAX_BUFFERS, "buffers")?;
     let (source, sink) = (Storage::parse(given(&SOURCE))?, Storage::parse(given(&SINK))?);
-    let mut shape = Shape { nodes, phases, buffers, block: case.bytes.0 };
+    let mut shape = PipelineShape { nodes, phases, buffers, block: case.bytes.0 };
     if shape.block == 0 {
         return Err(Error::usage("--block and --sizes must be at least 1 byte"));
     }
@@ -274,7 +274,7 @@ fn plan(choices: &Choices, case: &Case) -> Result<(Plan, Hosts)> {
 }
 
 /// Checks the files that all nodes share and returns the number of buffers, which such a source determines.
-fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: Option<u64>) -> Result<u32> {
+fn files(shape: &PipelineShape, source: &Storage, sink: &Storage, chosen: Option<u64>) -> Result<u32> {
     let Some(path) = source.shared() else { return Ok(shape.buffers) };
     let shown = path.display();
     let facts = File::open(path).and_then(|file| file.metadata());
@@ -288,7 +288,7 @@ fn files(shape: &Shape, source: &Storage, sink: &Storage, chosen: Option<u64>) -
     if sink.shared().is_some_and(same) {
         return Err(Error::usage(format!("source and sink are one file, {shown}; choose two")));
     }
-    let Shape { nodes, block, .. } = *shape;
+    let PipelineShape { nodes, block, .. } = *shape;
     let round = shape.buffer().saturating_mul(u64::from(nodes));
     let (buffers, rest) = (facts.len() / round, facts.len() % round);
     let described = format!("{nodes} nodes x {nodes} blocks of {} = {round} bytes", Bytes(block));

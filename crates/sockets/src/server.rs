@@ -59,7 +59,7 @@ impl RankRequest {
 
 /// Message between a server and a client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-enum Message {
+enum ServerMessage {
     /// From the server: the connection is admitted.
     Admitted {
         /// Number of the client.
@@ -95,14 +95,14 @@ pub enum ServerEvent {
 
 /// When a server ends.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Limits {
+pub struct ServerLifetime {
     /// After one client.
     pub once: bool,
     /// After this time without a client.
     pub idle: Option<Duration>,
 }
 
-enum Event {
+enum ConnectionEvent {
     Attempt(Attempt),
     /// The connection of a client has ended.
     Left(u64),
@@ -142,44 +142,44 @@ impl Hello {
 /// A thread cannot be started.
 pub fn serve(
     listener: Listener,
-    limits: Limits,
+    lifetime: ServerLifetime,
     start: StartRank,
     on_event: impl Fn(ServerEvent),
 ) -> Result<()> {
     let (send, events) = mpsc::channel();
     let to_main = send.clone();
-    let admit = move || listener.admit(|attempt| to_main.send(Event::Attempt(attempt)).is_ok());
+    let admit = move || listener.admit(|attempt| to_main.send(ConnectionEvent::Attempt(attempt)).is_ok());
     listener::spawn_thread("listener", admit)?;
     let ranks = Arc::new(Ranks { start, one_at_a_time: Mutex::new(()) });
     let (mut client, mut clients, mut idle_since): (Option<Client>, u64, Since) = (None, 0, Since::now());
     loop {
-        let event = match limits.idle.filter(|_| client.is_none()) {
+        let event = match lifetime.idle.filter(|_| client.is_none()) {
             None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(limit) => events.recv_timeout(limit.saturating_sub(idle_since.elapsed())),
         };
         match event {
             Err(_) => return Ok(()),
-            Ok(Event::Attempt(Attempt::Rejected(count))) => on_event(ServerEvent::Rejected(count)),
-            Ok(Event::Left(number)) => {
+            Ok(ConnectionEvent::Attempt(Attempt::Rejected(count))) => on_event(ServerEvent::Rejected(count)),
+            Ok(ConnectionEvent::Left(number)) => {
                 if let Some(gone) = client.take_if(|client| client.number == number) {
                     on_event(ServerEvent::Left(gone.host, gone.ranks));
                     idle_since = Since::now();
-                    if limits.once {
+                    if lifetime.once {
                         return Ok(());
                     }
                 }
             }
-            Ok(Event::Attempt(Attempt::Admitted(peer))) => {
+            Ok(ConnectionEvent::Attempt(Attempt::Admitted(peer))) => {
                 let Some(hello) = Hello::decode(&peer.hello) else { continue };
                 let Ok((reader, writer)) = channel(peer.stream) else { continue };
                 match admitted(&hello, client.as_mut(), clients) {
                     Err(why) => {
-                        let _ = writer.0.write(&Message::Refused(End::new(Exit::Fabric.code(), &why)));
+                        let _ = writer.0.write(&ServerMessage::Refused(End::new(Exit::Fabric.code(), &why)));
                         on_event(ServerEvent::Refused(hello.host, why));
                     }
                     Ok(Purpose::Client) => {
                         clients += 1;
-                        let admitted = Message::Admitted { client: clients, host: hostname() };
+                        let admitted = ServerMessage::Admitted { client: clients, host: hostname() };
                         if writer.0.write(&admitted).is_ok()
                             && wait_for_end(reader, clients, send.clone()).is_ok()
                         {
@@ -246,10 +246,10 @@ fn channel(stream: Stream) -> std::io::Result<(MessageReader, Writer)> {
 }
 
 /// Waits on a thread until a client closes its connection.
-fn wait_for_end(mut reader: MessageReader, number: u64, events: Sender<Event>) -> Result<()> {
+fn wait_for_end(mut reader: MessageReader, number: u64, events: Sender<ConnectionEvent>) -> Result<()> {
     let wait = move || {
-        while reader.read::<Message>().is_ok() {}
-        let _ = events.send(Event::Left(number));
+        while reader.read::<ServerMessage>().is_ok() {}
+        let _ = events.send(ConnectionEvent::Left(number));
     };
     listener::spawn_thread("client", wait).map(drop)
 }
@@ -265,10 +265,10 @@ impl Ranks {
     fn run(&self, reader: MessageReader, Writer(writer, address): &Writer) {
         let refuse = |error: &Error| {
             let end = End::new(error.kind().exit_code(), &error.to_string());
-            drop(writer.write(&Message::Refused(end)));
+            drop(writer.write(&ServerMessage::Refused(end)));
         };
         let _alone = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
-        if writer.write(&Message::Admitted { client: 0, host: hostname() }).is_err() {
+        if writer.write(&ServerMessage::Admitted { client: 0, host: hostname() }).is_err() {
             return;
         }
         let (send, ended) = mpsc::channel();
@@ -279,7 +279,7 @@ impl Ranks {
             return refuse(&error);
         }
         let request = match asked.recv_timeout(REQUEST_TIMEOUT) {
-            Ok(Message::Run(request)) if request.is_possible() => request,
+            Ok(ServerMessage::Run(request)) if request.is_possible() => request,
             _ => return refuse(&Error::fabric("the client sent no valid request for a rank")),
         };
         let started = (self.start)(&request, *address).and_then(|(command, input)| {
@@ -295,7 +295,7 @@ impl Ranks {
                     // All of the rank's messages come before its exit code.
                     let _ = lines.join();
                     let code = exit.status.map_or(1, Exit::code_of_process);
-                    let _ = writer.write(&Message::Exited(code));
+                    let _ = writer.write(&ServerMessage::Exited(code));
                 }
                 _ => group.end(),
             },
@@ -304,7 +304,11 @@ impl Ranks {
 }
 
 /// Reads the request of a client. It comes first, and nothing follows it but the end of the connection.
-fn read_request(mut reader: MessageReader, request: Sender<Message>, closed: Sender<Option<MemberEnd>>) {
+fn read_request(
+    mut reader: MessageReader,
+    request: Sender<ServerMessage>,
+    closed: Sender<Option<MemberEnd>>,
+) {
     while let Ok(message) = reader.read() {
         let _ = request.send(message);
     }
@@ -329,7 +333,7 @@ fn start_rank(
 fn pass_lines_on(from: PipeReader, writer: MessageWriter) {
     for line in BufReader::new(from).split(b'\n').map_while(std::result::Result::ok) {
         let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_LINE)]).into_owned();
-        let _ = writer.write(&Message::Line(line));
+        let _ = writer.write(&ServerMessage::Line(line));
     }
 }
 
@@ -377,14 +381,14 @@ pub fn run_rank(
     on_line: impl Fn(&str),
 ) -> Result<RankEnd> {
     let ((mut reader, writer), ..) = connect(addresses, token, &Hello::of_this_process(client))?;
-    if writer.write(&Message::Run(request.clone())).is_err() {
+    if writer.write(&ServerMessage::Run(request.clone())).is_err() {
         return Ok(RankEnd::Lost);
     }
     loop {
         match reader.read() {
-            Ok(Message::Line(line)) => on_line(&line),
-            Ok(Message::Exited(code)) => return Ok(RankEnd::Code(code)),
-            Ok(Message::Refused(end)) => return Err(Error::fabric(end.why)),
+            Ok(ServerMessage::Line(line)) => on_line(&line),
+            Ok(ServerMessage::Exited(code)) => return Ok(RankEnd::Code(code)),
+            Ok(ServerMessage::Refused(end)) => return Err(Error::fabric(end.why)),
             Ok(_) | Err(_) => return Ok(RankEnd::Lost),
         }
     }
@@ -403,11 +407,11 @@ fn connect(addresses: &[SocketAddr], token: &Token, hello: &Hello) -> Result<Con
                 let socket = stream.try_clone().map_err(io)?;
                 let Channel { mut reader, writer } = Channel::over(stream, MAX_BODY).map_err(io)?;
                 return match reader.read().map_err(|e| refused(*address, &e))? {
-                    Message::Admitted { client, host } => {
+                    ServerMessage::Admitted { client, host } => {
                         set_keep_alive(&socket).map_err(io)?;
                         Ok(((reader, writer), client, host))
                     }
-                    Message::Refused(end) => Err(Error::fabric(end.why)),
+                    ServerMessage::Refused(end) => Err(Error::fabric(end.why)),
                     _ => Err(refused(*address, &FrameError::Invalid)),
                 };
             }

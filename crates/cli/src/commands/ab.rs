@@ -53,7 +53,7 @@ use signal_hook::{
     iterator::{Handle, Signals},
 };
 
-use self::side::{Ended, SideCommand, Variable};
+use self::side::{LaunchEnd, SideCommand, Variable};
 use crate::{
     arguments::{argv, output::OutputArgs},
     commands::{
@@ -184,7 +184,7 @@ pub(crate) fn ab(
             let words: Vec<OsString> = own.into_iter().chain(words.iter().cloned()).collect();
             let place = Turn { of: name.clone(), number, is_open: fixed.is_none() };
             match commands[side].launch(&words, &place, files[side].as_mut(), &signals)? {
-                Ended::Complete(code, records) => {
+                LaunchEnd::Complete(code, records) => {
                     worst = worst.max(code);
                     records.iter().for_each(|record| cases[side].event(record));
                     rests[side].left_out.extend(records.iter().filter_map(ended_early));
@@ -193,7 +193,7 @@ pub(crate) fn ab(
                     }
                     turn[side] = records;
                 }
-                Ended::Interrupted(code) => stopped = Some(code),
+                LaunchEnd::Interrupted(code) => stopped = Some(code),
             }
             stopped = stopped.or(signals.interruption.exit_code());
             if stopped.is_some() {

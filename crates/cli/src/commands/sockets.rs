@@ -23,7 +23,7 @@ use ombx_record::{
 use ombx_sockets::{
     Token,
     control::{Listener, process::command},
-    server::{Limits, RankRequest, ServerEvent, serve},
+    server::{RankRequest, ServerEvent, ServerLifetime, serve},
     socket::{SocketOptions, address_towards},
 };
 
@@ -71,8 +71,8 @@ pub(super) fn sockets(args: &SocketsArgs) -> Result<u8> {
         Error::fabric(format!("{e}. Give another --port or --bind, or end the program that listens there"))
     })?;
     terminal::print(greeting(args, listener.port(), &how))?;
-    let limits = Limits { once: args.once, idle: args.timeout };
-    serve(listener, limits, Box::new(start_rank), log)?;
+    let lifetime = ServerLifetime { once: args.once, idle: args.timeout };
+    serve(listener, lifetime, Box::new(start_rank), log)?;
     Ok(0)
 }
 

@@ -20,7 +20,7 @@ use crate::{
     inventory::Inventory,
     parallel,
     plan::Job,
-    remote::{self, Ended, ScriptFiles, at},
+    remote::{self, ScriptEnd, ScriptFiles, at},
 };
 
 const POLL: Duration = Duration::from_millis(200);
@@ -54,7 +54,7 @@ fn run_command(
     command: &[String],
     argument: impl AsRef<OsStr>,
     files: &ScriptFiles,
-) -> Option<Result<Ended>> {
+) -> Option<Result<ScriptEnd>> {
     let (program, arguments) = command.split_first()?;
     let mut command = Command::new(program);
     command.args(arguments).arg(argument);
@@ -82,7 +82,7 @@ fn job_id(answer: &str) -> &str {
 }
 
 /// Submits a job and waits for the file with its exit code. The time limit begins when the job starts.
-pub(super) fn run(cluster: &Cluster, job: &Job, script: &str, files: &ScriptFiles) -> Result<Ended> {
+pub(super) fn run(cluster: &Cluster, job: &Job, script: &str, files: &ScriptFiles) -> Result<ScriptEnd> {
     let directory = cluster.record.job(job);
     let write = |path: &Path, text: &str| fs::write(path, text).map_err(at(path));
     let batch = directory.join("batch.sh");
@@ -94,36 +94,38 @@ pub(super) fn run(cluster: &Cluster, job: &Job, script: &str, files: &ScriptFile
     let ended = run_command(&submit, &batch, &submitted).ok_or_else(|| {
         Error::usage("--launcher script needs `submit` in the inventory, such as submit = [\"qsub\"]")
     })??;
-    if ended != Ended::Code(0) {
+    if ended != ScriptEnd::Code(0) {
         let (program, message) = (&submit[0], submitted.message());
-        return Ok(Ended::NotRun(format!("{program} refused the job ({ended}): {message}")));
+        return Ok(ScriptEnd::NotRun(format!("{program} refused the job ({ended}): {message}")));
     }
     let answer = submitted.text();
     write(&directory.join("submitted"), &format!("{}\n", answer.trim()))?;
     let id = job_id(&answer);
     let is_queued =
-        || run_command(&status, id, &queried).is_none_or(|ended| matches!(ended, Ok(Ended::Code(0))));
+        || run_command(&status, id, &queried).is_none_or(|ended| matches!(ended, Ok(ScriptEnd::Code(0))));
 
     let (mut started, mut left_queue) = (None::<Since>, None::<Since>);
     let mut last_query = Since::now();
     let reason = loop {
         if let Ok(code) = read_found_text(&directory.join("exit"), LONGEST) {
-            return Ok(code.trim().parse().map_or(Ended::Killed, Ended::Code));
+            return Ok(code.trim().parse().map_or(ScriptEnd::Killed, ScriptEnd::Code));
         }
         if started.is_none() && directory.join("started").exists() {
             started = Some(Since::now());
         }
         if parallel::requested() {
-            break Ended::Interrupted;
+            break ScriptEnd::Interrupted;
         }
         if files.is_endless() {
-            break Ended::Endless;
+            break ScriptEnd::Endless;
         }
         if started.is_some_and(|started| started.elapsed() > cluster.launch_limit(job)) {
-            break Ended::TimedOut;
+            break ScriptEnd::TimedOut;
         }
         if left_queue.is_some_and(|left| left.elapsed() > SETTLE) {
-            break Ended::NotRun(format!("job {id} left the queue without an exit code. Check its host."));
+            break ScriptEnd::NotRun(format!(
+                "job {id} left the queue without an exit code. Check its host."
+            ));
         }
         if left_queue.is_none() && last_query.elapsed() > QUERY {
             last_query = Since::now();

@@ -217,7 +217,7 @@ ombx_core::parameter! {
 }
 
 /// Shape of a tree. Ranks are counted from the root, which is 0.
-pub trait Shape: 'static {
+pub trait TreeShape: 'static {
     /// Returns the parent of a rank other than the root.
     fn parent(rank: u32) -> u32;
     /// Returns the children of a rank in the order of its messages. The root has the most.
@@ -230,7 +230,7 @@ pub enum Linear {}
 /// A message needs at most ceil(log2 n) hops. A rank sends to its largest subtree first.
 pub enum Binomial {}
 
-impl Shape for Linear {
+impl TreeShape for Linear {
     fn parent(_: u32) -> u32 {
         0
     }
@@ -241,7 +241,7 @@ impl Shape for Linear {
     }
 }
 
-impl Shape for Binomial {
+impl TreeShape for Binomial {
     /// The lowest set bit of a rank gives the parent, the bits below it give the children.
     fn parent(rank: u32) -> u32 {
         rank & (rank - 1)
@@ -268,7 +268,7 @@ pub struct Tree<S, M> {
     shape: PhantomData<fn() -> S>,
 }
 
-impl<S: Shape, M> Tree<S, M> {
+impl<S: TreeShape, M> Tree<S, M> {
     fn new(mesh: M, me: u32, ranks: u32, slots: Slots) -> Tree<S, M> {
         let (buffer, bytes) = (vec![0; slots.total() as usize], slots.bytes as usize);
         let children = Vec::with_capacity(S::children(0, ranks).count());
@@ -301,7 +301,7 @@ impl<S: Shape, M> Tree<S, M> {
     }
 }
 
-impl<S: Shape, M: Mesh> Broadcast for Tree<S, M> {
+impl<S: TreeShape, M: Mesh> Broadcast for Tree<S, M> {
     const MIN_BYTES: u64 = 0;
 
     fn open(cx: &Context<'_>, slots: Slots) -> Result<Tree<S, M>> {
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     /// Checks the trees of all ranks and roots. Returns the largest number of hops by number of ranks, from 1.
-    fn hops<S: Shape>() -> Vec<u32> {
+    fn hops<S: TreeShape>() -> Vec<u32> {
         let deepest = |ranks: u32| {
             let mut deepest = 0;
             for root in (0..ranks).map(Rank) {

@@ -431,7 +431,7 @@ const LEAST_LINKS: usize = 2;
 
 /// Changes in one direction at the same time.
 #[derive(Debug, Clone)]
-pub struct Event<'a> {
+pub struct ChangeEvent<'a> {
     /// Start of the first run after the change.
     pub since: &'a str,
     /// Start of the last run before the change.
@@ -447,7 +447,7 @@ pub struct Event<'a> {
 }
 
 /// Returns the changes of a history by time, the last first. Changes whose places differ by one run are one event.
-pub fn events(history: &History) -> Vec<Event<'_>> {
+pub fn events(history: &History) -> Vec<ChangeEvent<'_>> {
     let mut all: Vec<(&str, &str, &Series, &Change)> = Vec::new();
     for series in &history.series {
         for change in &series.changes {
@@ -456,7 +456,7 @@ pub fn events(history: &History) -> Vec<Event<'_>> {
         }
     }
     all.sort_by_key(|(since, before, ..)| (*since, *before));
-    let mut events: Vec<Event<'_>> = Vec::new();
+    let mut events: Vec<ChangeEvent<'_>> = Vec::new();
     for (since, before, series, change) in all {
         let slower = change.ratio > 1.0;
         let same = events.iter_mut().rev().find(|event| event.slower == slower);
@@ -465,7 +465,7 @@ pub fn events(history: &History) -> Vec<Event<'_>> {
             None => {
                 let (differences, hosts) = (BTreeSet::new(), None);
                 let changes = vec![(series, change)];
-                events.push(Event { since, before, slower, changes, differences, hosts });
+                events.push(ChangeEvent { since, before, slower, changes, differences, hosts });
             }
         }
     }

@@ -86,10 +86,10 @@ fn skip(
 }
 
 /// Congestors that run at the same time, each on its ranks.
-struct Load(Vec<Part>);
+struct Load(Vec<PlacedCongestor>);
 
 /// A congestor on its ranks.
-struct Part {
+struct PlacedCongestor {
     choice: Choice,
     plan: Plan,
     assignment: Assignment,
@@ -97,9 +97,9 @@ struct Part {
     ranks: Vec<Rank>,
 }
 
-impl Part {
+impl PlacedCongestor {
     /// Returns a congestor on these ranks; a benchmark of one pair runs on all pairs of neighbours in the list.
-    fn open(congestor: &Congestor, ranks: &[Rank], plan: &Plan) -> Result<Part> {
+    fn open(congestor: &Congestor, ranks: &[Rank], plan: &Plan) -> Result<PlacedCongestor> {
         let choice = Registry::load()?.get(&congestor.bench)?;
         let layout = match choice.bench.ranks.layout {
             Layout::Pair | Layout::Pairs(_) => Layout::Pairs(Pairs::Most),
@@ -120,7 +120,7 @@ impl Part {
             chosen: plan.chosen.only(&MEMORY_LIMIT),
             ..Plan::default()
         };
-        Ok(Part { choice, plan, assignment, ranks })
+        Ok(PlacedCongestor { choice, plan, assignment, ranks })
     }
 }
 
@@ -128,7 +128,7 @@ impl Load {
     /// Divides ranks evenly among congestors. Each part has neighbours of the list.
     fn open(congestors: &[Congestor], ranks: &[Rank], plan: &Plan) -> Result<Load> {
         let end = |part: usize| part * (ranks.len() / congestors.len());
-        let open = |(at, congestor)| Part::open(congestor, &ranks[end(at)..end(at + 1)], plan);
+        let open = |(at, congestor)| PlacedCongestor::open(congestor, &ranks[end(at)..end(at + 1)], plan);
         congestors.iter().enumerate().map(open).collect::<Result<_>>().map(Load)
     }
 
@@ -141,7 +141,7 @@ impl Load {
         all: &Ranks<'_>,
         sink: &mut dyn Sink,
         measured: &dyn Fn(&mut dyn Sink) -> Result<()>,
-    ) -> Result<Ended> {
+    ) -> Result<EndedLoad> {
         let team = all.team;
         let mut own = None;
         let names: Vec<&str> = self.0.iter().map(|part| part.choice.bench.name).collect();
@@ -152,7 +152,7 @@ impl Load {
         }
         let me = own.as_ref().map(|(team, _)| team.rank());
         let job = Job { team, end: RefCell::default(), why: RefCell::default(), ended: RefCell::default() };
-        if let Some((part_team, Part { choice, plan, assignment, .. })) = own {
+        if let Some((part_team, PlacedCongestor { choice, plan, assignment, .. })) = own {
             let mut rows = Held { sink, is_measured: false, rows: Vec::new() };
             let context = (&plan, all.clock, &[][..]);
             let mut session = Session::new(&*part_team, assignment, context, choice, &mut rows);
@@ -177,12 +177,12 @@ impl Load {
         let check = first_mismatch(team, mine)?;
         let all = team.gather_some((me == Some(Rank(0))).then_some(&work))?;
         let rates = all.iter().map(|(_, work)| work.bytes as f64 * 1e3 / (work.spent_ns as f64).max(1.0));
-        Ok(Ended { name: names.join("+"), mb_per_s: rates.sum(), check })
+        Ok(EndedLoad { name: names.join("+"), mb_per_s: rates.sum(), check })
     }
 }
 
 /// A load that is over.
-struct Ended {
+struct EndedLoad {
     /// Names of its benchmarks.
     name: String,
     /// Rate of all congestors together, known on rank 0.
@@ -191,7 +191,7 @@ struct Ended {
     check: Check,
 }
 
-impl Ended {
+impl EndedLoad {
     /// Adds to a row what its load was. A row whose load received wrong data has failed.
     fn describe(&self, row: &mut Measurement) {
         if self.mb_per_s > 0.0 {

@@ -127,7 +127,7 @@ const MAX_HALF_WIDTH: f64 = 25.0;
 pub fn run<N: Overlappable, M: Mesh>(session: &mut Session<'_>) -> Result<()> {
     run_phases::<M>(session, const { KernelKind::new::<N>() }, |cx, case| {
         let operation = N::open(cx, case)?;
-        Ok(Box::new(Operation { slice: operation.computation(Duration::ZERO), operation }))
+        Ok(Box::new(OpenOperation { slice: operation.computation(Duration::ZERO), operation }))
     })
 }
 
@@ -215,12 +215,12 @@ trait PhaseLoops<M> {
 }
 
 /// An open operation, and a slice of the computation that it overlaps with.
-struct Operation<N: Overlappable> {
+struct OpenOperation<N: Overlappable> {
     operation: N,
     slice: N::Computation,
 }
 
-impl<N: Overlappable, M: Mesh> PhaseLoops<M> for Operation<N> {
+impl<N: Overlappable, M: Mesh> PhaseLoops<M> for OpenOperation<N> {
     fn steps(&mut self) -> &mut dyn Steps {
         &mut self.operation
     }
@@ -238,7 +238,7 @@ impl<N: Overlappable, M: Mesh> PhaseLoops<M> for Operation<N> {
         batch: u64,
         stamps: &mut [u64],
     ) -> Result<()> {
-        let Operation { operation, slice } = self;
+        let OpenOperation { operation, slice } = self;
         let slice = &*slice;
         match phase {
             Phase::Operation => pacer.timed(operation, clock, batch, stamps),

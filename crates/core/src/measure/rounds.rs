@@ -474,7 +474,7 @@ impl OpenCase<'_, '_> {
 
     /// Returns what the effort demands.
     fn by_effort(&self, total: u64, sampling: &Sampling) -> std::result::Result<u64, Option<Ending>> {
-        let limits = stop::Limits { time: self.max_time(), samples: self.max_samples() };
+        let limits = stop::RowLimits { time: self.max_time(), samples: self.max_samples() };
         stop::next_by_effort(self.effort, total, sampling.spent, sampling.summary.as_ref(), limits)
     }
 

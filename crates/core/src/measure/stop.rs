@@ -175,7 +175,7 @@ pub fn next_round(
 
 /// Largest time and number of samples of a row.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct RowLimits {
     /// Time.
     pub time: Duration,
     /// Number of samples.
@@ -188,7 +188,7 @@ pub fn next_by_effort(
     n: u64,
     spent: Duration,
     summary: Option<&Summary>,
-    limits: Limits,
+    limits: RowLimits,
 ) -> std::result::Result<u64, Option<Ending>> {
     let precision = match effort {
         Effort::Fixed { .. } => return Err(None),

@@ -9,7 +9,7 @@ use crate::{
     error::PlotError,
     frame::{self, Frame, Plane, Sample},
     options::{Options, Scale},
-    series::{Abscissa, Case, Collected, Series},
+    series::{Abscissa, Collected, PlottedCase, Series},
     style::{Fill, INK},
     terminal::extent,
 };
@@ -104,7 +104,7 @@ fn points(plane: &mut Plane<'_>, points: &[Point], series: usize) {
     }
 }
 
-fn point(case: &Case<'_>) -> Point {
+fn point(case: &PlottedCase<'_>) -> Point {
     let fill = if case.row.doubts().next().is_some() { Fill::Hollow } else { Fill::Full };
     (case.x, case.headline, fill)
 }

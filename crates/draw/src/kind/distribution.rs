@@ -8,7 +8,7 @@ use crate::{
     error::PlotError,
     frame::{self, Frame, Plane, Sample},
     options::{Options, Scale, Width},
-    series::{Case, Collected, Curves, no_samples, range, sorted},
+    series::{Collected, Curves, PlottedCase, no_samples, range, sorted},
     style::{self, Fill},
     terminal::{LinearAxis, ValueAxis, counts},
 };
@@ -96,7 +96,7 @@ fn bars(shares: &[f64], ends: &[f64], floor: f64) -> Vec<(f64, f64)> {
 pub(crate) fn violin(collected: Collected<'_>, options: &Options<'_>) -> Result<Drawing, PlotError> {
     let names = collected.names(options)?;
     let all = || collected.series.iter().flat_map(|series| &series.cases);
-    let mut sizes: Vec<u64> = all().map(Case::bytes).collect();
+    let mut sizes: Vec<u64> = all().map(PlottedCase::bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
     let count = collected.series.len().max(1);
@@ -151,7 +151,7 @@ struct Violin {
 impl Violin {
     /// Returns the violin of sorted values; `None` without values.
     fn new(
-        case: &Case<'_>,
+        case: &PlottedCase<'_>,
         values: &[f64],
         y: &Axis,
         (middle, half, series): (f64, f64, usize),

@@ -34,9 +34,9 @@ pub fn draw(out: &mut dyn Write, case: &CaseSamples, columns: usize, characters:
     draw_over_time(out, case, &title, columns, characters)?;
     let values = case.batches();
     let Some(axis) = ValueAxis::covering(values.iter().copied()) else { return Ok(()) };
-    let screen = Screen::new(case, &axis, columns, characters);
-    screen.histogram(out, values, &axis)?;
-    screen.launches(out, case)
+    let style = ChartStyle::new(case, &axis, columns, characters);
+    style.histogram(out, values, &axis)?;
+    style.launches(out, case)
 }
 
 /// Draws the samples of one case in the order of measurement, below a title.
@@ -50,11 +50,11 @@ pub fn draw_over_time(
     let values = case.batches();
     let Some(axis) = ValueAxis::covering(values.iter().copied()) else { return Ok(()) };
     writeln!(out, "\n{}", shortened(title, columns))?;
-    Screen::new(case, &axis, columns, characters).over_time(out, case, &values, &axis)
+    ChartStyle::new(case, &axis, columns, characters).over_time(out, case, &values, &axis)
 }
 
 /// How charts are drawn.
-struct Screen {
+struct ChartStyle {
     columns: usize,
     characters: Characters,
     unit: &'static str,
@@ -62,10 +62,10 @@ struct Screen {
     scale: &'static str,
 }
 
-impl Screen {
-    fn new(case: &CaseSamples, axis: &ValueAxis, columns: usize, characters: Characters) -> Screen {
+impl ChartStyle {
+    fn new(case: &CaseSamples, axis: &ValueAxis, columns: usize, characters: Characters) -> ChartStyle {
         let scale = if axis.is_log() { ", logarithmic" } else { "" };
-        Screen { columns, characters, unit: case.row().metric.unit(), scale }
+        ChartStyle { columns, characters, unit: case.row().metric.unit(), scale }
     }
 
     fn pick(&self, unicode: char, ascii: char) -> char {

@@ -202,29 +202,29 @@ fn is_on_pci(files: &Files, device: &str) -> bool {
 
 /// A link of PCI Express: its speed as the kernel writes it, such as `8.0 GT/s`, and its lanes.
 #[derive(PartialEq)]
-struct Link {
+struct PcieLink {
     speed: String,
     lanes: u32,
 }
 
-impl Link {
+impl PcieLink {
     /// Reads the link of a PCI device that is in use (`current`), or the best that it can (`max`).
-    fn new(files: &Files, pci: &str, which: &str) -> Option<Link> {
+    fn new(files: &Files, pci: &str, which: &str) -> Option<PcieLink> {
         let read = |file: &str| files.read(&format!("{pci}/{which}_link_{file}"));
         let speed = read("speed").filter(|speed| speed != "Unknown")?;
         let lanes = read("width")?.parse::<u32>().ok().filter(|lanes| *lanes != 0 && *lanes != 255)?;
-        Some(Link { speed: speed.trim_end_matches(" PCIe").to_owned(), lanes })
+        Some(PcieLink { speed: speed.trim_end_matches(" PCIe").to_owned(), lanes })
     }
 
     /// Returns whether it is slower than another link, or has fewer lanes.
-    fn is_below(&self, other: &Link) -> bool {
-        let number = |link: &Link| link.speed.split(' ').next()?.parse::<f64>().ok();
+    fn is_below(&self, other: &PcieLink) -> bool {
+        let number = |link: &PcieLink| link.speed.split(' ').next()?.parse::<f64>().ok();
         let is_slower = number(self).zip(number(other)).is_some_and(|(own, other)| own < other);
         is_slower || self.lanes < other.lanes
     }
 }
 
-impl fmt::Display for Link {
+impl fmt::Display for PcieLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} x{}", self.speed, self.lanes)
     }
@@ -234,11 +234,11 @@ impl fmt::Display for Link {
 /// device, as in `8.0 GT/s x8 of 16.0 GT/s x16 (port above 8.0 GT/s x8)`. The port above may be that of the slot, of a switch in a
 /// backplane, or of a switch on the card.
 fn pci_express(files: &Files, pci: &str) -> Option<String> {
-    let used = Link::new(files, pci, "current")?;
-    let Some(most) = Link::new(files, pci, "max").filter(|most| *most != used) else {
+    let used = PcieLink::new(files, pci, "current")?;
+    let Some(most) = PcieLink::new(files, pci, "max").filter(|most| *most != used) else {
         return Some(used.to_string());
     };
-    let above = Link::new(files, &format!("{pci}/.."), "max").filter(|above| above.is_below(&most));
+    let above = PcieLink::new(files, &format!("{pci}/.."), "max").filter(|above| above.is_below(&most));
     let above = above.map_or_else(String::new, |above| format!(" (port above {above})"));
     Some(format!("{used} of {most}{above}"))
 }

@@ -50,7 +50,7 @@ pub(super) enum Child {
 }
 
 /// How ranks ended, with the exit code.
-pub(super) enum Ended {
+pub(super) enum RanksEnd {
     /// All their rows have arrived.
     Complete(u8),
     /// A signal or a failure, which is already reported, ended them early.
@@ -308,16 +308,16 @@ impl JobState<'_> {
         limit: Duration,
         row_limit: Option<Duration>,
         unreachable: &dyn Fn() -> Option<String>,
-    ) -> Result<Ended> {
+    ) -> Result<RanksEnd> {
         if self.history.complete && matches!(self.history.end_reason, None | Some(EndReason::Complete)) {
             let code = self.output.exit_code(self.args.allow_skips);
-            return Ok(Ended::Complete(code.max(self.late_end(child, status))));
+            return Ok(RanksEnd::Complete(code.max(self.late_end(child, status))));
         }
         if let Some(error) = self.history.error.take() {
             return Err(error);
         }
         if let Some(early) = self.early(child, status) {
-            return Ok(Ended::Early(early));
+            return Ok(RanksEnd::Early(early));
         }
         let tally = self.output.tally();
         let interrupted = matches!(self.history.end_reason, Some(EndReason::Signal(_)));
@@ -330,7 +330,7 @@ impl JobState<'_> {
         match self.history.end_reason {
             Some(EndReason::Signal(signal)) => {
                 self.progress.suspend(|| stderr_line!("{OMBX}interrupted; {kept}"));
-                return Ok(Ended::Stopped(Exit::SIGNAL.saturating_add(u8::try_from(signal).unwrap_or(0))));
+                return Ok(RanksEnd::Stopped(Exit::SIGNAL.saturating_add(u8::try_from(signal).unwrap_or(0))));
             }
             Some(EndReason::TimeLimit) => {
                 let quiet = self.history.quiet;
@@ -360,7 +360,7 @@ impl JobState<'_> {
         let code = status.and_then(|status| status.code());
         if let Some(code @ 2..=7) = code.filter(|_| child == Child::Ombx && self.history.messages > 0) {
             // The process has printed what went wrong.
-            return Ok(Ended::Stopped(code as u8));
+            return Ok(RanksEnd::Stopped(code as u8));
         }
         self.print_launcher_output();
         let end = match self.death() {

@@ -19,7 +19,7 @@ use signal_hook::{
 use crate::{
     launch::{
         finite_run::{cannot_start, spawn_thread},
-        job_state::{Child, EndReason, Ended, History, JobState},
+        job_state::{Child, EndReason, History, JobState, RanksEnd},
         orphans::{self, StartingRanks},
         preflight::RankHost,
         repetition::Arrived,
@@ -88,7 +88,7 @@ pub(super) struct Supervision<'a> {
 
 impl Supervision<'_> {
     /// Runs a launcher to its end and returns how it ended. A complete run is a success, even if the launcher's exit code is not 0.
-    pub(super) fn run(self, mut command: Command, which: Child) -> Result<Ended> {
+    pub(super) fn run(self, mut command: Command, which: Child) -> Result<RanksEnd> {
         let program = command.get_program().to_string_lossy().into_owned();
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let (sender, events) = mpsc::sync_channel(QUEUE);

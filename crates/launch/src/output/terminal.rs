@@ -10,7 +10,7 @@ use ombx_record::error::{Error, Result};
 use crate::launch::detection;
 
 /// Facts about a standard stream and the environment.
-struct Screen<'e> {
+struct StreamFacts<'e> {
     variable: &'e dyn Fn(&str) -> Option<String>,
     /// The stream is a terminal.
     is_terminal: bool,
@@ -18,7 +18,7 @@ struct Screen<'e> {
     is_forwarded: bool,
 }
 
-impl Screen<'_> {
+impl StreamFacts<'_> {
     /// Returns the value of a variable that is set and not empty.
     fn set(&self, name: &str) -> Option<String> {
         (self.variable)(name).filter(|value| !value.is_empty())
@@ -39,13 +39,13 @@ impl Screen<'_> {
     /// Returns the width in columns: that of `COLUMNS`, else `size` if the user looks at the stream on a terminal.
     fn columns(&self, size: impl FnOnce() -> Option<usize>) -> Option<usize> {
         let variable = self.set("COLUMNS").and_then(|columns| columns.parse().ok());
-        let screen = || if self.is_terminal && !self.is_forwarded { size() } else { None };
-        variable.or_else(screen).filter(|columns| *columns > 0)
+        let wide = || if self.is_terminal && !self.is_forwarded { size() } else { None };
+        variable.or_else(wide).filter(|columns| *columns > 0)
     }
 }
 
-fn screen(is_terminal: bool) -> Screen<'static> {
-    Screen {
+fn stream(is_terminal: bool) -> StreamFacts<'static> {
+    StreamFacts {
         variable: &|name| env::var(name).ok(),
         is_terminal,
         is_forwarded: detection::is_under_open_mpi(),
@@ -54,23 +54,23 @@ fn screen(is_terminal: bool) -> Screen<'static> {
 
 /// Returns whether text on standard output is coloured unless the user says otherwise.
 pub fn stdout_is_coloured() -> bool {
-    screen(io::stdout().is_terminal()).is_coloured()
+    stream(io::stdout().is_terminal()).is_coloured()
 }
 
 /// Returns whether a person looks at standard output on a terminal.
 pub fn stdout_is_interactive() -> bool {
-    screen(io::stdout().is_terminal()).is_interactive()
+    stream(io::stdout().is_terminal()).is_interactive()
 }
 
 /// Returns whether standard error can show a progress bar.
 pub(crate) fn stderr_is_interactive() -> bool {
-    screen(io::stderr().is_terminal()).is_interactive()
+    stream(io::stderr().is_terminal()).is_interactive()
 }
 
 /// Returns the width of standard output in columns; `None` if neither `COLUMNS` nor a terminal limits it.
 pub fn columns() -> Option<usize> {
     let size = || rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok().map(|size| size.ws_col.into());
-    screen(io::stdout().is_terminal()).columns(size)
+    stream(io::stdout().is_terminal()).columns(size)
 }
 
 /// Returns columns and lines of standard error; `None` without a terminal that tells them.
@@ -110,7 +110,7 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        Screen { variable: &variable, is_terminal, is_forwarded }.is_coloured()
+        StreamFacts { variable: &variable, is_terminal, is_forwarded }.is_coloured()
     }
 
     #[test]
@@ -138,7 +138,7 @@ mod tests {
     fn a_width_is_that_of_columns_or_of_a_terminal() {
         let columns = |variable: Option<&str>, is_terminal, is_forwarded| {
             let variable = |_: &str| variable.map(str::to_owned);
-            Screen { variable: &variable, is_terminal, is_forwarded }.columns(|| Some(100))
+            StreamFacts { variable: &variable, is_terminal, is_forwarded }.columns(|| Some(100))
         };
         assert_eq!(columns(Some("60"), false, false), Some(60));
         assert_eq!(columns(Some("wide"), true, false), Some(100));

@@ -69,20 +69,20 @@ impl FewUnits {
     ) -> Vec<(Component, f64)> {
         let best = relative_links(&times.shortest, hosts);
         let ends = |l: &RelativeLink| unit_ends([l.from, l.to], hosts, self.scope);
-        let confirmed = |(part, log): &(Part, f64)| {
+        let confirmed = |(part, log): &(SlowPart, f64)| {
             let own = || best.iter().filter(|l| self.scope.has(l.distance) && part.contains(ends(l)));
-            let spread = if matches!(part, Part::Link(_)) { self.found.spread } else { 0.0 };
+            let spread = if matches!(part, SlowPart::Link(_)) { self.found.spread } else { 0.0 };
             let log = if times.is_repeated {
                 *log
             } else {
                 again.confirms(own(), *log, spread * times.shortest_spreads())?
             };
             Some(match part {
-                Part::Unit(rank) if self.scope.inside => (Component::Rank(*rank), log),
-                Part::Unit(unit) => (self.scope.component(*unit), log),
+                SlowPart::Unit(rank) if self.scope.inside => (Component::Rank(*rank), log),
+                SlowPart::Unit(unit) => (self.scope.component(*unit), log),
                 // Between units with several ranks, the links of ranks are tested one by one.
-                Part::Link(_) if !self.by_rank => return None,
-                Part::Link([a, b]) => {
+                SlowPart::Link(_) if !self.by_rank => return None,
+                SlowPart::Link([a, b]) => {
                     let mut ways: Vec<&RelativeLink> = own().collect();
                     sort_by_value(&mut ways, |way| -way.log);
                     // The part has the mean of both directions.
@@ -242,18 +242,18 @@ pub(super) struct PairTime {
 
 /// Part that can be slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum SlowPart {
     /// All links of a unit.
     Unit(u32),
     /// One link; the lower end first.
     Link([u32; 2]),
 }
 
-impl Part {
+impl SlowPart {
     pub(super) fn contains(self, ends: [u32; 2]) -> bool {
         match self {
-            Part::Unit(unit) => ends.contains(&unit),
-            Part::Link(link) => link == ends,
+            SlowPart::Unit(unit) => ends.contains(&unit),
+            SlowPart::Link(link) => link == ends,
         }
     }
 }
@@ -261,7 +261,7 @@ impl Part {
 /// Slow parts with the logarithms of their factors, and the links that are left.
 #[derive(Debug, Clone)]
 pub(super) struct Explanation {
-    pub(super) slow: Vec<(Part, f64)>,
+    pub(super) slow: Vec<(SlowPart, f64)>,
     /// Standard deviation of the logarithm of an ordinary link.
     pub(super) spread: f64,
     /// Logarithm of the factor at which one more slow link is named with the probability 1 - [`MISSED`].
@@ -271,7 +271,7 @@ pub(super) struct Explanation {
 /// Least-squares fit of one set of slow parts.
 struct Fit {
     /// Parts with the logarithms of their factors and their numbers of links.
-    slow: Vec<(Part, f64, f64)>,
+    slow: Vec<(SlowPart, f64, f64)>,
     /// Level of ordinary links.
     level: f64,
     squares: f64,
@@ -322,15 +322,15 @@ pub(super) fn explain(
     if units.len() < MIN_UNITS || units.iter().any(|unit| partners(*unit) < MIN_UNITS - 1) {
         return None;
     }
-    let links = pairs.iter().map(|pair| Part::Link(pair.ends));
-    let parts: Vec<Part> = units.iter().copied().map(Part::Unit).chain(links).collect();
+    let links = pairs.iter().map(|pair| SlowPart::Link(pair.ends));
+    let parts: Vec<SlowPart> = units.iter().copied().map(SlowPart::Unit).chain(links).collect();
     let limit = |df: usize, sets: usize| upper_quantile(df, LEVEL / (sizes.max(1) * sets) as f64);
     let least = MIN_SPREAD.max(row_error);
-    let fit = |set: &[Part]| fit(pairs, set, least, offsets, MIN_ORDINARY);
+    let fit = |set: &[SlowPart]| fit(pairs, set, least, offsets, MIN_ORDINARY);
     let mut best = fit(&[])?;
-    let mut sets: Vec<Vec<Part>> = vec![vec![]];
+    let mut sets: Vec<Vec<SlowPart>> = vec![vec![]];
     for _ in 0..MAX_PARTS {
-        let longer = |set: &Vec<Part>| {
+        let longer = |set: &Vec<SlowPart>| {
             let from = set.last().and_then(|last| parts.iter().position(|part| part == last));
             let set = set.clone();
             parts[from.map_or(0, |at| at + 1)..].iter().map(move |next| [&set[..], &[*next]].concat())
@@ -381,7 +381,8 @@ fn explain_by(
     let pairs = &centred(pairs)[..];
     let suspects: Vec<u32> = suspects.iter().copied().collect();
     let sets = (0..suspects.len()).flat_map(|one| (one + 1..suspects.len()).map(move |other| [one, other]));
-    let sets: Vec<[Part; MAX_PARTS]> = sets.map(|set| set.map(|at| Part::Unit(suspects[at]))).collect();
+    let sets: Vec<[SlowPart; MAX_PARTS]> =
+        sets.map(|set| set.map(|at| SlowPart::Unit(suspects[at]))).collect();
     let level = LEVEL / (sizes.max(1) * sets.len().max(1) * MAX_PARTS) as f64;
     let fits = sets.iter().filter_map(|set| fit(pairs, set, MIN_SPREAD.max(row_error), offsets, 1.0));
     let significant = fits.filter(|fit| fit.is_significant(pairs, upper_quantile(fit.freedom, level)));
@@ -392,7 +393,7 @@ fn explain_by(
 
 /// Fits a common level of ordinary links and a level of each slow part. The link between two slow hosts may have any time.
 /// Returns `None` if fewer than `min_ordinary` links are left, or if a link is named beside its host.
-fn fit(pairs: &[PairTime], parts: &[Part], least: f64, offsets: usize, min_ordinary: f64) -> Option<Fit> {
+fn fit(pairs: &[PairTime], parts: &[SlowPart], least: f64, offsets: usize, min_ordinary: f64) -> Option<Fit> {
     let mut of_part = [Sums::default(); MAX_PARTS];
     let mut ordinary = Sums::default();
     let mut parameters = 1 + parts.len();
@@ -402,7 +403,7 @@ fn fit(pairs: &[PairTime], parts: &[Part], least: f64, offsets: usize, min_ordin
             (None, _) => ordinary.add(pair.log),
             (Some(part), None) => of_part[part].add(pair.log),
             (Some(one), Some(other)) => {
-                if [one, other].iter().any(|at| matches!(parts[*at], Part::Link(_))) {
+                if [one, other].iter().any(|at| matches!(parts[*at], SlowPart::Link(_))) {
                     return None;
                 }
                 parameters += 1;
@@ -426,9 +427,9 @@ impl Fit {
     fn is_significant(&self, pairs: &[PairTime], limit: f64) -> bool {
         self.slow.iter().all(|(part, excess, n)| {
             let variance = match part {
-                Part::Link(_) => 1.0,
+                SlowPart::Link(_) => 1.0,
                 // Half of the variance of healthy links may come from their hosts, and is then common to all links of one.
-                Part::Unit(_) => 0.5 + 0.5 / n,
+                SlowPart::Unit(_) => 0.5 + 0.5 / n,
             };
             let error = self.spread * (variance + 1.0 / self.ordinary).sqrt();
             let mut own = pairs.iter().filter(|pair| part.contains(pair.ends));

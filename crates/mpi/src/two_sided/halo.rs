@@ -55,7 +55,7 @@ impl Dimensions {
 #[derive(Debug)]
 pub struct HaloChannel {
     comm: ffi::MPI_Comm,
-    sides: Vec<Side>,
+    sides: Vec<SideMessages>,
     /// The neighbour of each side, for loops in C.
     partners: Vec<c_int>,
     message: MessageType,
@@ -69,7 +69,7 @@ pub struct HaloChannel {
 
 /// The messages of a side.
 #[derive(Debug, Clone, Copy)]
-struct Side {
+struct SideMessages {
     neighbour: c_int,
     /// Tags of the message to the neighbour and of that from it.
     leaving: c_int,
@@ -96,7 +96,12 @@ impl HaloChannel {
         let stride = slots.total() as usize;
         let side = |(at, neighbour)| {
             let number = at as c_int;
-            Side { neighbour, leaving: TAG + number, arriving: TAG + (number ^ 1), offset: at * stride }
+            SideMessages {
+                neighbour,
+                leaving: TAG + number,
+                arriving: TAG + (number ^ 1),
+                offset: at * stride,
+            }
         };
         let mut channel = HaloChannel {
             comm: team.comm().raw(),

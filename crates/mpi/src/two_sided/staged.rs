@@ -17,21 +17,21 @@ pub struct Staged<L> {
     /// Unpinned first: fields are dropped in this order.
     _pinned: [Pinned; 2],
     link: L,
-    outgoing: Side,
-    incoming: Side,
+    outgoing: StagedBuffer,
+    incoming: StagedBuffer,
     slots: Slots,
 }
 
 /// A buffer on a device, and the one of the host through which its messages are copied.
-struct Side {
+struct StagedBuffer {
     buffer: Buffer,
     copies: Copies,
     host: *mut c_void,
 }
 
-impl Side {
+impl StagedBuffer {
     /// Returns a buffer on the device for one of the host, which is pinned.
-    fn open(cx: &Context<'_>, host: &mut [u8]) -> Result<(Side, Pinned)> {
+    fn open(cx: &Context<'_>, host: &mut [u8]) -> Result<(StagedBuffer, Pinned)> {
         let place = cx.get::<BufferMemory>().place(cx.role);
         let buffer = Buffer::reserved(host.len() as u64)?.on(place)?;
         let refused = || Error::unsupported("--staged needs the memory of a device on both sides");
@@ -39,7 +39,7 @@ impl Side {
         let (copies, start) = (there.copies(), host.as_mut_ptr());
         // SAFETY: the link owns the memory, and its owner drops the result before the link.
         let pinned = unsafe { Pinned::new(device(api)?, start, host.len()) }?;
-        Ok((Side { buffer, copies, host: start.cast() }, pinned))
+        Ok((StagedBuffer { buffer, copies, host: start.cast() }, pinned))
     }
 
     #[inline(always)]
@@ -88,8 +88,8 @@ impl<L: Link> Link for Staged<L> {
             ));
         }
         let mut link = L::open(cx, slots)?;
-        let sides =
-            Side::open(cx, link.outgoing()).and_then(|out| Ok((out, Side::open(cx, link.incoming())?)));
+        let sides = StagedBuffer::open(cx, link.outgoing())
+            .and_then(|out| Ok((out, StagedBuffer::open(cx, link.incoming())?)));
         let ((outgoing, pinned), (incoming, also_pinned)) = cx.agree(sides)?;
         Ok(Staged { _pinned: [pinned, also_pinned], link, outgoing, incoming, slots })
     }

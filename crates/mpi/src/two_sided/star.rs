@@ -22,7 +22,7 @@ const TAG: c_int = 3;
 pub struct StarChannel {
     comm: ffi::MPI_Comm,
     /// The messages of one iteration in the order of their start: the first of every partner, then the second, and so on.
-    messages: Vec<Message>,
+    messages: Vec<StarMessage>,
     partners: Vec<c_int>,
     message: MessageType,
     outgoing: Buffer,
@@ -32,7 +32,7 @@ pub struct StarChannel {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Message {
+struct StarMessage {
     partner: c_int,
     offset: usize,
 }
@@ -42,7 +42,7 @@ impl StarChannel {
     fn start_receives(&mut self) -> Result<()> {
         let start = self.incoming.start();
         let MessageType { raw, count, .. } = self.message;
-        for (request, Message { partner, offset }) in self.requests.iter_mut().zip(&self.messages) {
+        for (request, StarMessage { partner, offset }) in self.requests.iter_mut().zip(&self.messages) {
             let into = start.wrapping_add(*offset).cast::<c_void>();
             // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait` completes the
             // request.
@@ -58,7 +58,7 @@ impl StarChannel {
         let start = self.outgoing.start();
         let MessageType { raw, count, .. } = self.message;
         let requests = self.requests[self.messages.len()..].iter_mut();
-        for (request, Message { partner, offset }) in requests.zip(&self.messages) {
+        for (request, StarMessage { partner, offset }) in requests.zip(&self.messages) {
             let from = start.wrapping_add(*offset).cast::<c_void>();
             // SAFETY: the message lies inside the buffer, which is neither freed nor accessed before `wait` completes the
             // request.
@@ -90,7 +90,7 @@ impl Link for StarChannel {
         let mut messages = Vec::new();
         for slot in 0..slots.count {
             for (at, partner) in partners.iter().enumerate() {
-                messages.push(Message { partner: *partner, offset: at * each + slots.offset(slot) });
+                messages.push(StarMessage { partner: *partner, offset: at * each + slots.offset(slot) });
             }
         }
         // SAFETY: this static of mpi-sys is never written.

@@ -20,7 +20,7 @@ use crate::{
         datatype::MessageType,
         error::{self, check},
     },
-    window::{Hints, Info, Memory, WindowKind, WindowOptions},
+    window::{Hints, Info, WindowKind, WindowMemory, WindowOptions},
 };
 
 /// Maximum number of local buffers.
@@ -69,7 +69,7 @@ pub struct Window {
     /// Address of this rank's exposed memory.
     exposed: *mut u8,
     /// The exposed memory, unless the library frees it with the window.
-    memory: Option<Memory>,
+    memory: Option<WindowMemory>,
     kind: WindowKind,
 }
 
@@ -92,7 +92,7 @@ impl Window {
         let parts = MessageType::new(slots).and_then(|message| {
             let op = operation::predefined(op)
                 .ok_or_else(|| Error::unsupported("MPI allows predefined operations only in accumulates"))?;
-            let memory = Memory::new(cx, kind, slots.reserved(), hints)?;
+            let memory = WindowMemory::new(cx, kind, slots.reserved(), hints)?;
             let locals =
                 (0..locals).map(|_| Buffer::from_slots(local)?.placed(cx)).collect::<Result<Vec<_>>>()?;
             Ok((message, op, memory, locals))
@@ -228,7 +228,7 @@ impl Window {
             )?;
             let total = self.slots.total() as usize;
             let exposed = match &mut self.memory {
-                Some(Memory::Mapped(buffer)) => &mut buffer.bytes_mut()[self.at..][..total],
+                Some(WindowMemory::Mapped(buffer)) => &mut buffer.bytes_mut()[self.at..][..total],
                 _ => std::slice::from_raw_parts_mut(self.exposed.add(self.at), total),
             };
             let result = access(&mut self.locals, exposed);
@@ -294,7 +294,7 @@ fn create(
     comm: &Comm,
     kind: WindowKind,
     slots: &Slots,
-    memory: Option<&Memory>,
+    memory: Option<&WindowMemory>,
     hints: Hints,
     check: fn(&'static str, c_int) -> Result<()>,
 ) -> Result<(ffi::MPI_Win, *mut u8)> {

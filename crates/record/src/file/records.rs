@@ -239,7 +239,7 @@ pub(super) fn decoded(file: impl Read + 'static) -> io::Result<Box<dyn BufRead>>
     } else if first.starts_with(ZSTD) {
         Decoder {
             name: "zstd",
-            input: Box::new(Frames(Some(Frame::open(file).map_err(|e| undecoded("zstd", e))?))),
+            input: Box::new(Frames(Some(ZstdFrame::open(file).map_err(|e| undecoded("zstd", e))?))),
         }
     } else {
         return Ok(Box::new(file));
@@ -283,28 +283,28 @@ fn undecoded(compression: &str, error: Error) -> Error {
 }
 
 /// One frame of zstd.
-struct Frame(StreamingDecoder<BufReader<Box<dyn Read>>, ruzstd::decoding::FrameDecoder>);
+struct ZstdFrame(StreamingDecoder<BufReader<Box<dyn Read>>, ruzstd::decoding::FrameDecoder>);
 
-impl Frame {
-    fn open(file: BufReader<Box<dyn Read>>) -> io::Result<Frame> {
-        StreamingDecoder::new(file).map(Frame).map_err(Error::other)
+impl ZstdFrame {
+    fn open(file: BufReader<Box<dyn Read>>) -> io::Result<ZstdFrame> {
+        StreamingDecoder::new(file).map(ZstdFrame).map_err(Error::other)
     }
 }
 
 /// The frames of a file, one after the other; `None` after the last.
-struct Frames(Option<Frame>);
+struct Frames(Option<ZstdFrame>);
 
 impl Read for Frames {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        while let Some(Frame(decoder)) = &mut self.0 {
+        while let Some(ZstdFrame(decoder)) = &mut self.0 {
             let count = decoder.read(out)?;
             if count > 0 || out.is_empty() {
                 return Ok(count);
             }
-            let Some(Frame(decoder)) = self.0.take() else { break };
+            let Some(ZstdFrame(decoder)) = self.0.take() else { break };
             let mut file = decoder.into_inner();
             if !file.fill_buf()?.is_empty() {
-                self.0 = Some(Frame::open(file)?);
+                self.0 = Some(ZstdFrame::open(file)?);
             }
         }
         Ok(0)

@@ -45,7 +45,7 @@ impl Level {
 }
 
 /// What is known of a code.
-struct Entry {
+struct CodeEntry {
     name: &'static str,
     level: Level,
     phrase: &'static str,
@@ -70,10 +70,10 @@ macro_rules! codes {
             /// All codes that this version of ombx knows.
             pub const KNOWN: &[MarkCode] = &[$(MarkCode::$Code,)+];
 
-            fn entry(&self) -> Option<Entry> {
+            fn entry(&self) -> Option<CodeEntry> {
                 Some(match self {
                     $(MarkCode::$Code => {
-                        Entry { name: stringify!($name), level: Level::$level, phrase: $phrase, advice: $advice }
+                        CodeEntry { name: stringify!($name), level: Level::$level, phrase: $phrase, advice: $advice }
                     })+
                     MarkCode::Other(_) => return None,
                 })

@@ -11,19 +11,19 @@ use ombx_record::{
 
 use crate::plot::{
     Canvas, Labels, Quantity, describe, dots,
-    line_chart::{BESIDE, MAX_DOTS, Series},
+    line_chart::{BESIDE, Curve, MAX_DOTS},
     n, symbol,
 };
 
 const TOP: f64 = 8.0;
 
 /// Draws a line for each series, whose points differ in nothing that the plot names. `id` must be unique on the page.
-pub(crate) fn draw(id: &str, title: &str, lines: &[Series], quantity: Quantity) -> Markup {
+pub(crate) fn draw(id: &str, title: &str, lines: &[Curve], quantity: Quantity) -> Markup {
     Canvas::both(|canvas| plot(canvas, &canvas.id(id), title, lines, quantity))
 }
 
 /// Draws one size. Names stand beside the lines, or above them on a phone.
-fn plot(canvas: Canvas, id: &str, title: &str, lines: &[Series], quantity: Quantity) -> Markup {
+fn plot(canvas: Canvas, id: &str, title: &str, lines: &[Curve], quantity: Quantity) -> Markup {
     let labels = Labels::new(canvas, lines.iter().map(|one| one.name.clone()));
     let (width, line) = (canvas.width(), labels.height());
     let right = width - canvas.pick(84.0, 70.0);

@@ -19,7 +19,7 @@ pub(crate) const BESIDE: f64 = 7.0;
 const BREAK: f64 = 16.0;
 
 /// One curve.
-pub(crate) struct Series {
+pub(crate) struct Curve {
     pub(crate) name: String,
     /// Points in ascending order of size.
     pub(crate) points: Vec<Point>,
@@ -67,14 +67,14 @@ impl Point {
 }
 
 /// Draws the chart. `id` must be unique on the page.
-pub(crate) fn draw(id: &str, title: &str, series: &[Series], quantity: Quantity) -> Markup {
-    Canvas::both(|canvas| chart(canvas, &canvas.id(id), title, series, quantity))
+pub(crate) fn draw(id: &str, title: &str, curves: &[Curve], quantity: Quantity) -> Markup {
+    Canvas::both(|canvas| chart(canvas, &canvas.id(id), title, curves, quantity))
 }
 
-fn chart(canvas: Canvas, id: &str, title: &str, series: &[Series], quantity: Quantity) -> Markup {
+fn chart(canvas: Canvas, id: &str, title: &str, curves: &[Curve], quantity: Quantity) -> Markup {
     let (width, height) = (canvas.width(), canvas.pick(430.0, 330.0));
     let (left, right, bottom) = (canvas.pick(66.0, 58.0), width - canvas.pick(18.0, 14.0), height - 48.0);
-    let points = || series.iter().flat_map(|s| &s.points);
+    let points = || curves.iter().flat_map(|s| &s.points);
     let with_launches = canvas.is_wide() && points().map(|p| p.launches.len()).sum::<usize>() <= MAX_DOTS;
     let x = Axis::points(points().map(|p| p.bytes as f64), Unit::Bytes, Scale::Log);
     let launches = points().filter(|_| with_launches).flat_map(|p| p.launches.iter().copied());
@@ -85,7 +85,7 @@ fn chart(canvas: Canvas, id: &str, title: &str, series: &[Series], quantity: Qua
     html! {
         svg class=(canvas.class()) viewBox={ "0 0 " (width) " " (height) } role="img" aria-labelledby={ (id) "-t " (id) "-d" } {
             title id={ (id) "-t" } { (title) }
-            desc id={ (id) "-d" } { (description(series, quantity)) }
+            desc id={ (id) "-d" } { (description(curves, quantity)) }
             @for value in y.ticks(9) {
                 @let at = n(down(value));
                 path.grid d={ "M" (left) " " (at) "H" (right) } {}
@@ -104,7 +104,7 @@ fn chart(canvas: Canvas, id: &str, title: &str, series: &[Series], quantity: Qua
             text.soft transform={ "translate(14 " ((TOP + bottom) / 2.0) ")rotate(-90)" } text-anchor="middle" {
                 (quantity.axis_title())
             }
-            @for (at, one) in series.iter().enumerate() {
+            @for (at, one) in curves.iter().enumerate() {
                 g class={ "series s" (at) } {
                     @let line: Vec<_> = one.points.iter().filter(|point| point.bytes > 0)
                         .map(|point| (across(point.bytes as f64), down(point.figure.value))).collect();
@@ -132,11 +132,11 @@ fn chart(canvas: Canvas, id: &str, title: &str, series: &[Series], quantity: Qua
 }
 
 /// Draws the legend. Its check boxes show and hide curves.
-pub(crate) fn legend(series: &[Series]) -> Markup {
+pub(crate) fn legend(curves: &[Curve]) -> Markup {
     html! {
         fieldset.keys {
             legend { "Curves shown" }
-            @for (at, one) in series.iter().enumerate() {
+            @for (at, one) in curves.iter().enumerate() {
                 label {
                     input class={ "t" (at) } type="checkbox" checked autocomplete="off";
                     svg class={ "series s" (at) } viewBox="0 0 34 14" aria-hidden="true" {
@@ -151,13 +151,13 @@ pub(crate) fn legend(series: &[Series]) -> Markup {
 }
 
 /// Describes the curves for screen readers.
-fn description(series: &[Series], quantity: Quantity) -> String {
-    let each: Vec<String> = series.iter().filter_map(|one| ends_in_words(one, quantity)).collect();
+fn description(curves: &[Curve], quantity: Quantity) -> String {
+    let each: Vec<String> = curves.iter().filter_map(|one| ends_in_words(one, quantity)).collect();
     format!("Median {} by message size, both axes logarithmic. {}.", quantity.axis_title(), each.join("; "))
 }
 
 /// Describes the first and the last point of a curve; `None` if it has no points.
-fn ends_in_words(one: &Series, quantity: Quantity) -> Option<String> {
+fn ends_in_words(one: &Curve, quantity: Quantity) -> Option<String> {
     let (first, last) = (one.points.first()?, one.points.last()?);
     let at =
         |p: &Point| format!("{} {} at {} bytes", figure(p.figure.value), quantity.unit(), Bytes(p.bytes));

@@ -37,13 +37,13 @@ struct Level {
 }
 
 /// Positions of times and values.
-struct Frame {
+struct PlotArea {
     first: i64,
     last: i64,
     values: ValueAxis,
 }
 
-impl Frame {
+impl PlotArea {
     fn across(&self, at: i64) -> f64 {
         // A series of one instant is drawn in the middle.
         let part = if self.last > self.first {
@@ -83,21 +83,21 @@ pub(crate) fn draw(id: &str, title: &str, history: &History, series: &Series) ->
     else {
         return html! {};
     };
-    let frame = Frame { first: first.at, last: last.at, values };
+    let area = PlotArea { first: first.at, last: last.at, values };
     html! {
         svg.trend viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-labelledby={ (id) "-t" } {
             title id={ (id) "-t" } { (title) }
-            (axes(&frame, series.metric.unit()))
+            (axes(&area, series.metric.unit()))
             g.series.s0 {
-                path.launches d=(dots(dots_of_runs.iter().map(|dot| (frame.across(dot.at), frame.down(dot.value))))) {}
+                path.launches d=(dots(dots_of_runs.iter().map(|dot| (area.across(dot.at), area.down(dot.value))))) {}
             }
             @for level in &levels {
-                @let y = n(frame.down(level.value));
-                path.level d={ "M" (n(frame.across(level.from) - 2.0)) " " (y) "H" (n(frame.across(level.to) + 2.0)) } {
+                @let y = n(area.down(level.value));
+                path.level d={ "M" (n(area.across(level.from) - 2.0)) " " (y) "H" (n(area.across(level.to) + 2.0)) } {
                     title { "median " (figure(level.value)) " " (series.metric.unit()) }
                 }
             }
-            (changes(&frame, history, series))
+            (changes(&area, history, series))
         }
     }
 }
@@ -120,15 +120,15 @@ fn parts(history: &History, series: &Series) -> (Vec<Dot>, Vec<Level>) {
     (dots, levels)
 }
 
-fn axes(frame: &Frame, unit: &str) -> Markup {
+fn axes(area: &PlotArea, unit: &str) -> Markup {
     html! {
-        @for value in frame.values.ticks(5) {
-            @let at = n(frame.down(value));
+        @for value in area.values.ticks(5) {
+            @let at = n(area.down(value));
             path.grid d={ "M" (LEFT) " " (at) "H" (RIGHT) } {}
             text x=(LEFT - 6.0) y=(at) dy="4" text-anchor="end" { (tick_label(value)) }
         }
-        @for (at, label) in frame.dates() {
-            @let x = frame.across(at);
+        @for (at, label) in area.dates() {
+            @let x = area.across(at);
             path.axis d={ "M" (n(x)) " " (BOTTOM) "v5" } {}
             text x=(n(x.clamp(LEFT + 20.0, RIGHT - 34.0))) y=(BOTTOM + 18.0) text-anchor="middle" { (label) }
         }
@@ -138,11 +138,11 @@ fn axes(frame: &Frame, unit: &str) -> Markup {
 }
 
 /// Draws a line between the last run before each change and the first run after it.
-fn changes(frame: &Frame, history: &History, series: &Series) -> Markup {
+fn changes(area: &PlotArea, history: &History, series: &Series) -> Markup {
     html! {
         @for change in &series.changes {
             @let class = if change.ratio > 1.0 { "slower" } else { "faster" };
-            @let [before, since] = [change.at - 1, change.at].map(|at| frame.across(seconds(history.started(series, at))));
+            @let [before, since] = [change.at - 1, change.at].map(|at| area.across(seconds(history.started(series, at))));
             @let x = f64::midpoint(before, since);
             path class=(class) d={ "M" (n(x)) " " (TOP) "V" (BOTTOM) } {}
             @let is_left = x > f64::midpoint(LEFT, RIGHT);

@@ -14,7 +14,7 @@ use ombx_record::{
 use crate::{
     plot::{
         MAX_SERIES, Quantity, dot_plot,
-        line_chart::{self, Point, Series},
+        line_chart::{self, Curve, Point},
     },
     run_list::{RunList, is_link},
 };
@@ -150,12 +150,12 @@ fn caption(title: &str, common: &str) -> Markup {
 fn curve(id: &str, title: &str, sweeps: &[&Sweep<'_>]) -> Markup {
     let Some(Sweep { quantity, .. }) = sweeps.first() else { return html! {} };
     let (common, names) = names(sweeps);
-    let series: Vec<Series> =
-        names.into_iter().zip(sweeps).map(|(name, s)| Series { name, points: s.points.clone() }).collect();
+    let curves: Vec<Curve> =
+        names.into_iter().zip(sweeps).map(|(name, s)| Curve { name, points: s.points.clone() }).collect();
     html! {
         figure id=(id) {
-            figcaption { (caption(title, &common)) (line_chart::legend(&series)) }
-            div.wide role="group" aria-label={ (title) ", chart" } { (line_chart::draw(id, title, &series, *quantity)) }
+            figcaption { (caption(title, &common)) (line_chart::legend(&curves)) }
+            div.wide role="group" aria-label={ (title) ", chart" } { (line_chart::draw(id, title, &curves, *quantity)) }
         }
     }
 }
@@ -169,12 +169,12 @@ fn dot(id: &str, title: &str, sweeps: &[&Sweep<'_>]) -> Markup {
     if let Some(size) = size(one_size) {
         common = if common.is_empty() { size } else { format!("{common} · {size}") };
     }
-    let lines: Vec<Series> = names
+    let lines: Vec<Curve> = names
         .iter()
         .zip(sweeps)
         .map(|(name, s)| {
             let own = size(s.bytes).filter(|_| sizes.len() > 1).map(|size| format!(" · {size}"));
-            Series { name: format!("{name}{}", own.unwrap_or_default()), points: s.points.clone() }
+            Curve { name: format!("{name}{}", own.unwrap_or_default()), points: s.points.clone() }
         })
         .collect();
     html! {

@@ -1,7 +1,7 @@
 //! Results over time: what changed since when, a chart of each case, and a table of all cases.
 
 use maud::{Markup, html};
-use ombx_compare::history::{Event, History, Series, events};
+use ombx_compare::history::{ChangeEvent, History, Series, events};
 use ombx_estimate::number::{Decimals, Units};
 use ombx_record::unit::counted;
 use ombx_show::history::{change, details, factor, heading, label, sentence, summary};
@@ -66,15 +66,15 @@ pub(crate) fn section(history: &History) -> Markup {
     }
 }
 
-fn finding(event: &Event<'_>) -> Finding {
+fn finding(event: &ChangeEvent<'_>) -> Finding {
     let (class, badge) = if event.slower { ("is-bad", "Slower") } else { ("is-good", "Faster") };
     let found = Finding::new(class, badge, as_sentence(&sentence(event)));
     details(event).into_iter().fold(found, |found, line| found.more(as_sentence(&line)))
 }
 
 /// Returns a table of the hosts of which several links changed; nothing if there are none.
-fn hosts(events: &[Event<'_>]) -> Markup {
-    let drifting: Vec<(&Event<'_>, &String)> =
+fn hosts(events: &[ChangeEvent<'_>]) -> Markup {
+    let drifting: Vec<(&ChangeEvent<'_>, &String)> =
         events.iter().filter_map(|event| Some((event, event.hosts.as_ref()?))).collect();
     html! {
         @if !drifting.is_empty() {

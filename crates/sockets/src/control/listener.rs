@@ -247,12 +247,12 @@ impl Listener {
         let mut at = 0;
         while at < self.pending.len() {
             match self.pending[at].read(&self.token, self.hello_timeout) {
-                Progress::Incomplete => at += 1,
-                Progress::Wrong => {
+                HelloState::Incomplete => at += 1,
+                HelloState::Wrong => {
                     self.pending.remove(at);
                     self.rejected += 1;
                 }
-                Progress::Hello(hello) => {
+                HelloState::Hello(hello) => {
                     let stream = self.pending.remove(at).stream;
                     if stream.set_blocking().is_ok() {
                         return Some(Peer { stream, hello });
@@ -265,37 +265,37 @@ impl Listener {
 }
 
 /// How far the hello of a pending connection has arrived.
-enum Progress {
+enum HelloState {
     Incomplete,
     Hello(Vec<u8>),
     Wrong,
 }
 
 impl Pending {
-    fn read(&mut self, token: &Token, timeout: Duration) -> Progress {
+    fn read(&mut self, token: &Token, timeout: Duration) -> HelloState {
         loop {
             match Frame::parse(&self.received, MAX_HELLO) {
-                Err(_) => return Progress::Wrong,
+                Err(_) => return HelloState::Wrong,
                 Ok(Some((Frame(mut body), used)))
                     if used == self.received.len()
                         && body.len() >= Token::BYTES
                         && token.is(&body[..Token::BYTES]) =>
                 {
-                    return Progress::Hello(body.split_off(Token::BYTES));
+                    return HelloState::Hello(body.split_off(Token::BYTES));
                 }
-                Ok(Some(_)) => return Progress::Wrong,
+                Ok(Some(_)) => return HelloState::Wrong,
                 Ok(None) => {}
             }
             let mut some = [0; 512];
             match (&self.stream).read(&mut some) {
-                Ok(0) => return Progress::Wrong,
+                Ok(0) => return HelloState::Wrong,
                 Ok(read) => self.received.extend(&some[..read]),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     let late = self.since.elapsed() >= timeout;
-                    return if late { Progress::Wrong } else { Progress::Incomplete };
+                    return if late { HelloState::Wrong } else { HelloState::Incomplete };
                 }
-                Err(_) => return Progress::Wrong,
+                Err(_) => return HelloState::Wrong,
             }
         }
     }

@@ -140,7 +140,7 @@ fn failed(name: &str, error: &io::Error) -> Error {
 
 /// An event of a process group. The number is the member's, in the order of [`ProcessGroup::add`].
 #[derive(Debug)]
-pub(crate) enum Event<M> {
+pub(crate) enum ProcessEvent<M> {
     Message(usize, M),
     Exited(usize, MemberEnd),
 }
@@ -171,7 +171,7 @@ impl fmt::Display for MemberEnd {
     }
 }
 
-type Handler<M> = Arc<dyn Fn(Event<M>) + Send + Sync>;
+type Handler<M> = Arc<dyn Fn(ProcessEvent<M>) + Send + Sync>;
 
 /// Processes or threads that one process has started, and that send messages `M`. Dropping the group ends its members.
 pub struct ProcessGroup<M = ()> {
@@ -198,15 +198,15 @@ impl ProcessGroup {
     /// Returns an empty group of members without control channels. `handler` is called with the number of a member and its end, on any thread.
     pub fn watch_exits(handler: impl Fn(usize, MemberEnd) + Send + Sync + 'static) -> ProcessGroup {
         ProcessGroup::new(move |event| match event {
-            Event::Exited(member, exit) => handler(member, exit),
-            Event::Message(..) => {}
+            ProcessEvent::Exited(member, exit) => handler(member, exit),
+            ProcessEvent::Message(..) => {}
         })
     }
 }
 
 impl<M: DeserializeOwned + 'static> ProcessGroup<M> {
     /// Returns an empty group. `handler` is called for every event, on any thread.
-    pub(crate) fn new(handler: impl Fn(Event<M>) + Send + Sync + 'static) -> ProcessGroup<M> {
+    pub(crate) fn new(handler: impl Fn(ProcessEvent<M>) + Send + Sync + 'static) -> ProcessGroup<M> {
         ProcessGroup { members: Vec::new(), state: Arc::default(), handler: Arc::new(handler) }
     }
 
@@ -227,10 +227,10 @@ impl<M: DeserializeOwned + 'static> ProcessGroup<M> {
             };
             if let Some(mut reader) = reader {
                 while let Ok(message) = reader.read() {
-                    report(Event::Message(index, message));
+                    report(ProcessEvent::Message(index, message));
                 }
             }
-            report(Event::Exited(index, wait(name, &child)));
+            report(ProcessEvent::Exited(index, wait(name, &child)));
             *lock(&state.running) -= 1;
             state.exited.notify_all();
         };
@@ -338,14 +338,14 @@ mod tests {
         group
             .add(Started::with_input(shell("read line; eval \"$line\""), "a".into(), task).unwrap())
             .unwrap();
-        let Event::Exited(0, exit) = events.recv().unwrap() else { panic!() };
+        let ProcessEvent::Exited(0, exit) = events.recv().unwrap() else { panic!() };
         assert!(exit.to_string().starts_with("a (process ") && exit.to_string().ends_with("exit code 3"));
         let echo =
             |mut channel: Channel| channel.writer.write(&channel.reader.read::<u8>().unwrap()).unwrap();
         group.add(Started::thread("b".into(), echo).unwrap()).unwrap();
         group.broadcast(&7u8);
-        assert!(matches!(events.recv().unwrap(), Event::Message(1, 7)));
-        assert!(matches!(events.recv().unwrap(), Event::Exited(1, MemberEnd { status: None, .. })));
+        assert!(matches!(events.recv().unwrap(), ProcessEvent::Message(1, 7)));
+        assert!(matches!(events.recv().unwrap(), ProcessEvent::Exited(1, MemberEnd { status: None, .. })));
     }
 
     #[test]

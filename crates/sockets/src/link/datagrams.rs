@@ -161,7 +161,7 @@ impl Datagrams {
             let wanted = self.endpoint.wanted.get();
             if !receive(self)? {
                 requests += 1;
-                self.request(Header::new(Kind::Request, wanted, 0), requests)?;
+                self.request(Header::new(DatagramKind::Request, wanted, 0), requests)?;
             } else if self.endpoint.wanted.get() > wanted {
                 requests = 0;
             }
@@ -178,13 +178,15 @@ impl Datagrams {
             let Datagram { header, message } = datagram;
             at = message.end;
             match header.kind {
-                Kind::Message => {
+                DatagramKind::Message => {
                     self.store(header.number, message)?;
                     messages += 1;
                 }
-                Kind::Acknowledgement if header.number > self.endpoint.next.get() => {}
-                Kind::Acknowledgement => self.acknowledged = self.acknowledged.max(header.number),
-                Kind::Hello | Kind::Request => self.endpoint.answer(header, self.outgoing.bytes())?,
+                DatagramKind::Acknowledgement if header.number > self.endpoint.next.get() => {}
+                DatagramKind::Acknowledgement => self.acknowledged = self.acknowledged.max(header.number),
+                DatagramKind::Hello | DatagramKind::Request => {
+                    self.endpoint.answer(header, self.outgoing.bytes())?
+                }
             }
         }
         if messages > 0 {
@@ -212,7 +214,7 @@ impl Datagrams {
         self.requested = self.requested.max(number + 1);
         if first < number {
             self.endpoint.lost.set(self.endpoint.lost.get() + number - first);
-            self.endpoint.send_header(Header::new(Kind::Request, first, number - first))?;
+            self.endpoint.send_header(Header::new(DatagramKind::Request, first, number - first))?;
         }
         self.skip_early();
         Ok(())
@@ -249,7 +251,10 @@ impl Datagrams {
             while let Ok((bytes, _)) = recv(&self.endpoint.socket, &mut datagram, RecvFlags::empty()) {
                 let (header, token) = datagram.split_at(LENGTH);
                 let header = Header::decode(header.try_into().unwrap_or_default());
-                if bytes == datagram.len() && header.kind == Kind::Hello && self.endpoint.token.is(token) {
+                if bytes == datagram.len()
+                    && header.kind == DatagramKind::Hello
+                    && self.endpoint.token.is(token)
+                {
                     if header.count == 0 {
                         self.endpoint.send_hello(1)?;
                     }
@@ -341,7 +346,7 @@ impl Link for Datagrams {
 
     #[inline(always)]
     fn acknowledge(&mut self) -> Result<()> {
-        self.endpoint.send_header(Header::new(Kind::Acknowledgement, self.endpoint.wanted.get(), 0))
+        self.endpoint.send_header(Header::new(DatagramKind::Acknowledgement, self.endpoint.wanted.get(), 0))
     }
 
     #[inline(always)]
@@ -352,7 +357,7 @@ impl Link for Datagrams {
             // The places of messages are not free: all messages of the window have arrived.
             if !self.receive_unsorted()? {
                 requests += 1;
-                self.request(Header::new(Kind::Request, sent, ACKNOWLEDGEMENT), requests)?;
+                self.request(Header::new(DatagramKind::Request, sent, ACKNOWLEDGEMENT), requests)?;
             }
         }
         Ok(())
@@ -429,7 +434,7 @@ const LENGTH: usize = 8;
 
 /// The kind of a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum DatagramKind {
     /// The message with this number.
     Message,
     /// All messages before this number have arrived.
@@ -443,23 +448,23 @@ enum Kind {
 /// Kind (2 bits), count (22 bits) and number (40 bits), little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Header {
-    kind: Kind,
+    kind: DatagramKind,
     count: u64,
     number: u64,
 }
 
-/// Count of a [`Kind::Request`] that asks for an acknowledgement.
+/// Count of a [`DatagramKind::Request`] that asks for an acknowledgement.
 const ACKNOWLEDGEMENT: u64 = (1 << 22) - 1;
 
 impl Header {
     #[inline(always)]
-    fn new(kind: Kind, number: u64, count: u64) -> Header {
+    fn new(kind: DatagramKind, number: u64, count: u64) -> Header {
         Header { kind, count, number }
     }
 
     #[inline(always)]
     fn of_message(number: u64) -> Header {
-        Header::new(Kind::Message, number, 0)
+        Header::new(DatagramKind::Message, number, 0)
     }
 
     #[inline(always)]
@@ -471,10 +476,10 @@ impl Header {
     fn decode(bytes: [u8; LENGTH]) -> Header {
         let header = u64::from_le_bytes(bytes);
         let kind = match header & 3 {
-            0 => Kind::Message,
-            1 => Kind::Acknowledgement,
-            2 => Kind::Request,
-            _ => Kind::Hello,
+            0 => DatagramKind::Message,
+            1 => DatagramKind::Acknowledgement,
+            2 => DatagramKind::Request,
+            _ => DatagramKind::Hello,
         };
         Header { kind, count: header >> 2 & ACKNOWLEDGEMENT, number: header >> 24 }
     }
@@ -516,9 +521,9 @@ impl Endpoint {
         let header = Header::decode(*arrived.get(at..)?.first_chunk()?);
         let start = at + LENGTH;
         let end = match header.kind {
-            Kind::Message => start + self.slots.bytes as usize,
-            Kind::Hello => arrived.len().min(start + Token::BYTES),
-            Kind::Acknowledgement | Kind::Request => start,
+            DatagramKind::Message => start + self.slots.bytes as usize,
+            DatagramKind::Hello => arrived.len().min(start + Token::BYTES),
+            DatagramKind::Acknowledgement | DatagramKind::Request => start,
         };
         (end <= arrived.len()).then_some(Datagram { header, message: start..end })
     }
@@ -567,7 +572,7 @@ impl Endpoint {
     }
 
     fn send_hello(&self, count: u64) -> Result<()> {
-        let hello = [&Header::new(Kind::Hello, 0, count).encode()[..], self.token.bytes()].concat();
+        let hello = [&Header::new(DatagramKind::Hello, 0, count).encode()[..], self.token.bytes()].concat();
         match send(&self.socket, &hello, SendFlags::NOSIGNAL) {
             // The other end may have no socket yet.
             Ok(_) | Err(Errno::NOBUFS | Errno::INTR | Errno::AGAIN | Errno::CONNREFUSED) => Ok(()),
@@ -578,17 +583,19 @@ impl Endpoint {
     /// Answers a request of the other end.
     fn answer(&self, request: Header, outgoing: &[u8]) -> Result<()> {
         match request {
-            Header { kind: Kind::Hello, count: 0, .. } => self.send_hello(1),
-            Header { kind: Kind::Request, count: ACKNOWLEDGEMENT, number } => match number
-                .checked_sub(self.wanted.get())
-            {
-                // Some of the messages that it has sent are missing.
-                Some(missing @ 1..) => {
-                    self.send_header(Header::new(Kind::Request, self.wanted.get(), missing.min(MAX_AHEAD)))
+            Header { kind: DatagramKind::Hello, count: 0, .. } => self.send_hello(1),
+            Header { kind: DatagramKind::Request, count: ACKNOWLEDGEMENT, number } => {
+                match number.checked_sub(self.wanted.get()) {
+                    // Some of the messages that it has sent are missing.
+                    Some(missing @ 1..) => self.send_header(Header::new(
+                        DatagramKind::Request,
+                        self.wanted.get(),
+                        missing.min(MAX_AHEAD),
+                    )),
+                    _ => self.send_header(Header::new(DatagramKind::Acknowledgement, self.wanted.get(), 0)),
                 }
-                _ => self.send_header(Header::new(Kind::Acknowledgement, self.wanted.get(), 0)),
-            },
-            Header { kind: Kind::Request, count, number } => {
+            }
+            Header { kind: DatagramKind::Request, count, number } => {
                 let sent = self.next.get();
                 let end = if count == 0 { sent } else { sent.min(number.saturating_add(count)) };
                 // Older messages have arrived, and the buffer does not hold them any more.
@@ -619,8 +626,9 @@ impl IdleTask for Responder {
             let after = |datagram: &Datagram| endpoint.datagram(arrived, datagram.message.end);
             let datagrams = iter::successors(endpoint.datagram(arrived, 0), after);
             let headers: Vec<Header> = datagrams.map(|datagram| datagram.header).collect();
-            let is_new =
-                |header: &Header| header.kind == Kind::Message && header.number >= endpoint.wanted.get();
+            let is_new = |header: &Header| {
+                header.kind == DatagramKind::Message && header.number >= endpoint.wanted.get()
+            };
             if headers.iter().any(is_new) {
                 // The link reads it when this rank continues.
                 return;
@@ -672,7 +680,7 @@ mod tests {
                     [&Header::of_message(number).encode()[..], &outgoing[endpoint.message(number)]].concat()
                 };
                 let messages = (next + 46..next + 64).flat_map(datagram);
-                let acknowledgement = Header::new(Kind::Acknowledgement, wanted + 1, 0).encode();
+                let acknowledgement = Header::new(DatagramKind::Acknowledgement, wanted + 1, 0).encode();
                 let train: Vec<u8> = messages.chain(acknowledgement).collect();
                 send(&endpoint.socket, &train, SendFlags::NOSIGNAL).unwrap();
             } else {
@@ -701,7 +709,7 @@ mod header_tests {
         #![proptest_config(ombx_testkit::seeded())]
         #[test]
         fn headers_are_decoded_as_encoded(number in 0u64..1 << 40, count in 0u64..=ACKNOWLEDGEMENT, kind in 0usize..4) {
-            let kind = [Kind::Message, Kind::Acknowledgement, Kind::Request, Kind::Hello][kind];
+            let kind = [DatagramKind::Message, DatagramKind::Acknowledgement, DatagramKind::Request, DatagramKind::Hello][kind];
             let header = Header::new(kind, number, count);
             prop_assert_eq!(Header::decode(header.encode()), header);
         }

@@ -95,15 +95,15 @@ fn set_low_water(socket: &OwnedFd, bytes: u32) -> Result<()> {
 
 /// Position in a window: the message, and the byte in it.
 #[derive(Clone, Copy, Default)]
-struct Progress {
+struct WindowPosition {
     slot: u32,
     byte: usize,
 }
 
-impl Progress {
+impl WindowPosition {
     /// Returns the start of a message.
-    fn at(slot: u32) -> Progress {
-        Progress { slot, byte: 0 }
+    fn at(slot: u32) -> WindowPosition {
+        WindowPosition { slot, byte: 0 }
     }
 
     /// Returns the remaining bytes of the current message.
@@ -184,7 +184,7 @@ impl<K: SocketKind> StreamLink<K> {
 
     /// Sends from a window until the kernel would block; returns whether the window is complete.
     #[inline(always)]
-    fn send_some(&mut self, at: &mut Progress) -> Result<bool> {
+    fn send_some(&mut self, at: &mut WindowPosition) -> Result<bool> {
         let flags = Self::FLAGS.union(SendFlags::DONTWAIT);
         while at.slot < self.slots.count {
             let from = &self.outgoing.bytes()[at.remaining(&self.slots)];
@@ -206,7 +206,7 @@ impl<K: SocketKind> StreamLink<K> {
 
     /// Receives into a window until the kernel would block; returns whether anything arrived.
     #[inline(always)]
-    fn receive_some(&mut self, at: &mut Progress) -> Result<bool> {
+    fn receive_some(&mut self, at: &mut WindowPosition) -> Result<bool> {
         let before = (at.slot, at.byte);
         while at.slot < self.slots.count {
             let into = &mut self.incoming.bytes_mut()[at.remaining(&self.slots)];
@@ -300,7 +300,7 @@ impl<K: SocketKind> Link for StreamLink<K> {
     /// After the last send it receives the remaining messages with blocking calls.
     #[inline(never)]
     fn swap(&mut self) -> Result<()> {
-        let (mut out, mut into) = (Progress::default(), Progress::default());
+        let (mut out, mut into) = (WindowPosition::default(), WindowPosition::default());
         while !self.send_some(&mut out)? {
             if !self.receive_some(&mut into)? {
                 let receives = into.slot < self.slots.count;
@@ -309,7 +309,7 @@ impl<K: SocketKind> Link for StreamLink<K> {
         }
         while into.slot < self.slots.count {
             self.receive_all(into.remaining(&self.slots))?;
-            into = Progress::at(into.slot + 1);
+            into = WindowPosition::at(into.slot + 1);
         }
         self.wait_for_release()
     }

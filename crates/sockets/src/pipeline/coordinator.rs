@@ -20,12 +20,12 @@ use super::{
 use crate::{
     control::{
         Execution, ProcessGroup, Started, Token,
-        process::{self, Event},
+        process::{self, ProcessEvent},
     },
     pipeline::{
         Cause, Failure, Hosts,
         message::{Entrance, Plan, Role, Task},
-        shape::Shape,
+        shape::PipelineShape,
     },
     socket::Deadline,
 };
@@ -51,10 +51,10 @@ macro_rules! expected {
 
 /// A pipeline whose processes are connected.
 pub(super) struct Pipeline {
-    shape: Shape,
+    shape: PipelineShape,
     names: Vec<String>,
     group: ProcessGroup<Message>,
-    events: Receiver<Event<Message>>,
+    events: Receiver<ProcessEvent<Message>>,
     run: u32,
     rejected: Vec<u64>,
     one_clock: bool,
@@ -211,7 +211,7 @@ impl Pipeline {
 
     /// Returns the first wrong byte of a block that a node has kept, because its checksum differs from that of the source.
     fn locate(&mut self, node: u32, slot: u64) -> Result<Wrong> {
-        let Shape { nodes, block, .. } = self.shape;
+        let PipelineShape { nodes, block, .. } = self.shape;
         let origin = self.shape.origin(node, (slot % u64::from(nodes)) as u32);
         let sent = self.shape.slot_at(origin, slot);
         for offset in (0..block).step_by(PART as usize) {
@@ -263,11 +263,11 @@ impl Pipeline {
         let mut messages: Vec<Option<T>> = nodes.clone().map(|_| None).collect();
         while messages.iter().any(Option::is_none) {
             match self.events.recv_timeout(limit.left().unwrap_or_default()) {
-                Ok(Event::Message(node, Message::Rejected(count))) => self.rejected[node] = count,
-                Ok(Event::Message(node, Message::Status(status))) => on_status(node as u32, status),
-                Ok(Event::Message(node, message)) if nodes.contains(&node) => match pick(message) {
+                Ok(ProcessEvent::Message(node, Message::Rejected(count))) => self.rejected[node] = count,
+                Ok(ProcessEvent::Message(node, Message::Status(status))) => on_status(node as u32, status),
+                Ok(ProcessEvent::Message(node, message)) if nodes.contains(&node) => match pick(message) {
                     Ok(found) => messages[node - nodes.start] = Some(found),
-                    Err(other) => return Err(self.explain(self.failure(Event::Message(node, other)))),
+                    Err(other) => return Err(self.explain(self.failure(ProcessEvent::Message(node, other)))),
                 },
                 Ok(event) => return Err(self.explain(self.failure(event))),
                 Err(RecvTimeoutError::Timeout) => {
@@ -283,11 +283,11 @@ impl Pipeline {
         Ok(messages.into_iter().flatten().collect())
     }
 
-    fn failure(&self, event: Event<Message>) -> Failure {
+    fn failure(&self, event: ProcessEvent<Message>) -> Failure {
         match event {
-            Event::Exited(_, exit) => Failure::exited(&exit),
-            Event::Message(_, Message::Failure(failure)) => failure,
-            Event::Message(node, _) => {
+            ProcessEvent::Exited(_, exit) => Failure::exited(&exit),
+            ProcessEvent::Message(_, Message::Failure(failure)) => failure,
+            ProcessEvent::Message(node, _) => {
                 Error::fabric(format!("{} sent an unexpected message", self.names[node])).into()
             }
         }
@@ -298,7 +298,8 @@ impl Pipeline {
         let limit = Deadline::after(CAUSE_TIMEOUT);
         while failure.cause < Cause::Root {
             let Ok(event) = self.events.recv_timeout(limit.left().unwrap_or_default()) else { break };
-            let is_failure = matches!(&event, Event::Exited(..) | Event::Message(_, Message::Failure(_)));
+            let is_failure =
+                matches!(&event, ProcessEvent::Exited(..) | ProcessEvent::Message(_, Message::Failure(_)));
             let next = is_failure.then(|| self.failure(event));
             failure = next.filter(|next| next.cause > failure.cause).unwrap_or(failure);
         }

@@ -17,9 +17,9 @@ use ombx_core::{
 use ombx_record::regular_file::NewFile;
 
 use crate::pipeline::{
-    memory::Memory,
+    memory::PhaseMemory,
     run::{Data, RunId, Wrong},
-    shape::{Origin, SLOTS, Shape},
+    shape::{Origin, PipelineShape, SLOTS},
     storage::Storage,
 };
 
@@ -45,7 +45,7 @@ impl EndWork {
 
 /// The source and the sink of one node.
 pub(super) struct Ends {
-    pub(super) shape: Shape,
+    pub(super) shape: PipelineShape,
     node: u32,
     source: Option<OpenFile>,
     sink: Option<OpenFile>,
@@ -78,7 +78,7 @@ impl OpenFile {
         self.file.metadata().is_ok_and(|facts| facts.is_file())
     }
 
-    fn offset(&self, shape: &Shape, buffer: u32, block: u32) -> u64 {
+    fn offset(&self, shape: &PipelineShape, buffer: u32, block: u32) -> u64 {
         shape.offset(self.section, buffer, block)
     }
 
@@ -89,7 +89,7 @@ impl OpenFile {
 
 impl Ends {
     /// Opens the files of source and sink. Makes a source of this node that does not exist.
-    pub(super) fn open(shape: Shape, node: u32, source: &Storage, sink: &Storage) -> Result<Ends> {
+    pub(super) fn open(shape: PipelineShape, node: u32, source: &Storage, sink: &Storage) -> Result<Ends> {
         let named = |e: Error| e.within(format!("node {node}"));
         let source = open_source(shape, node, source).map_err(named)?;
         let sink = open_sink(node, sink).map_err(named)?;
@@ -156,7 +156,7 @@ impl Ends {
     }
 
     /// Fills a buffer of the first phase with the data of buffer `buffer`.
-    pub(super) fn fill(&self, run: RunId, buffer: u32, memory: &mut Memory) -> Result<()> {
+    pub(super) fn fill(&self, run: RunId, buffer: u32, memory: &mut PhaseMemory) -> Result<()> {
         for block in 0..self.shape.nodes {
             let into = memory.block(buffer % SLOTS, block);
             match &self.source {
@@ -171,7 +171,7 @@ impl Ends {
     }
 
     /// Fills the buffers of the last phase with data that is wrong after the run.
-    pub(super) fn poison(&self, run: RunId, memory: &mut Memory) {
+    pub(super) fn poison(&self, run: RunId, memory: &mut PhaseMemory) {
         for (slot, block) in (0..SLOTS).flat_map(|slot| (0..self.shape.nodes).map(move |block| (slot, block)))
         {
             let origin = self.shape.origin(self.node, block);
@@ -181,7 +181,7 @@ impl Ends {
     }
 
     /// Drains buffer `buffer` of the last phase: writes it to the sink file, or compares it if the sink is memory.
-    pub(super) fn drain(&self, run: RunId, buffer: u32, memory: &mut Memory) -> Result<Option<Wrong>> {
+    pub(super) fn drain(&self, run: RunId, buffer: u32, memory: &mut PhaseMemory) -> Result<Option<Wrong>> {
         let Some(sink) = &self.sink else { return Ok(self.compare(run, buffer, memory)) };
         for block in 0..self.shape.nodes {
             let offset = sink.offset(&self.shape, buffer, block);
@@ -193,7 +193,7 @@ impl Ends {
     }
 
     /// Compares buffer `buffer` of the last phase with the data that its origins sent. Keeps the first wrong block.
-    pub(super) fn compare(&self, run: RunId, buffer: u32, memory: &mut Memory) -> Option<Wrong> {
+    pub(super) fn compare(&self, run: RunId, buffer: u32, memory: &mut PhaseMemory) -> Option<Wrong> {
         let slot = buffer % SLOTS;
         (0..self.shape.nodes).find_map(|block| {
             let wrong = self.differs(run, buffer, block, memory.block(slot, block));
@@ -207,7 +207,7 @@ impl Ends {
 
     /// Reads this node's section of the sink's file and compares it with the data that its origins sent. Keeps the first wrong
     /// block in `memory`.
-    pub(super) fn read_back(&self, run: RunId, memory: &mut Memory) -> Result<Option<Wrong>> {
+    pub(super) fn read_back(&self, run: RunId, memory: &mut PhaseMemory) -> Result<Option<Wrong>> {
         let Some(sink) = &self.sink else { return Ok(None) };
         let mut found = vec![0; self.shape.block as usize];
         for (buffer, block) in self.blocks() {
@@ -249,11 +249,11 @@ impl Ends {
     }
 }
 
-fn blocks(shape: Shape) -> impl Iterator<Item = (u32, u32)> {
+fn blocks(shape: PipelineShape) -> impl Iterator<Item = (u32, u32)> {
     (0..shape.buffers).flat_map(move |buffer| (0..shape.nodes).map(move |block| (buffer, block)))
 }
 
-fn open_source(shape: Shape, node: u32, source: &Storage) -> Result<Option<OpenFile>> {
+fn open_source(shape: PipelineShape, node: u32, source: &Storage) -> Result<Option<OpenFile>> {
     let Some(path) = source.path_of(node) else { return Ok(None) };
     if source.is_of_node() {
         if !path.exists() {
@@ -266,7 +266,7 @@ fn open_source(shape: Shape, node: u32, source: &Storage) -> Result<Option<OpenF
 }
 
 /// Writes a source file of one node, with a different pattern in each block. The file has its name once it is complete.
-fn make_source(shape: Shape, node: u32, path: &Path) -> Result<()> {
+fn make_source(shape: PipelineShape, node: u32, path: &Path) -> Result<()> {
     let failed = |e: io::Error| Error::storage(format!("source file {}: {e}", path.display()));
     let new = NewFile::beside(path).map_err(failed)?;
     let made = OpenFile::new("source", path.to_owned(), new.file().try_clone(), 0)?;
@@ -288,12 +288,12 @@ fn open_sink(node: u32, sink: &Storage) -> Result<Option<OpenFile>> {
 }
 
 /// Returns the layout of a block for the payload's pattern: one message.
-fn slots(shape: &Shape) -> Slots {
+fn slots(shape: &PipelineShape) -> Slots {
     Slots::packed(shape.block, 1)
 }
 
 /// Returns the pattern of a block, which differs for every node, block, buffer and run.
-fn pattern(shape: &Shape, run: RunId, origin: Origin, buffer: u32) -> (Fill, Rank) {
+fn pattern(shape: &PipelineShape, run: RunId, origin: Origin, buffer: u32) -> (Fill, Rank) {
     let buffer = match run.data {
         Data::Repeated => buffer % SLOTS,
         Data::Fresh => buffer,

@@ -9,7 +9,7 @@ use crate::{
     control::{MAX_PIPELINE_MESSAGE, MessageReader},
     pipeline::{
         Hosts,
-        shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, Shape},
+        shape::{MAX_BUFFERS, MAX_NODES, MAX_PHASES, PipelineShape},
     },
 };
 
@@ -23,7 +23,7 @@ pub fn pipeline(bytes: &[u8]) {
         match message {
             Message::Task(task) => {
                 if let Ok(task) = task.checked() {
-                    let Shape { nodes, phases, buffers, block } = task.plan.shape;
+                    let PipelineShape { nodes, phases, buffers, block } = task.plan.shape;
                     assert!(
                         nodes <= MAX_NODES && phases <= MAX_PHASES && buffers <= MAX_BUFFERS && block > 0
                     );
@@ -35,7 +35,7 @@ pub fn pipeline(bytes: &[u8]) {
                 }
             }
             Message::Done(run) => {
-                if let Ok(run) = run.complete(&Shape { nodes: 2, phases: 2, buffers: 1, block: 1 }) {
+                if let Ok(run) = run.complete(&PipelineShape { nodes: 2, phases: 2, buffers: 1, block: 1 }) {
                     assert_eq!((run.waits.len(), run.left.len(), run.arrived.len()), (2, 1, 1));
                 }
             }

@@ -20,12 +20,12 @@ use serde::{Deserialize, Serialize};
 use crate::{
     control::{
         Attempt, Execution, Listener, MessageReader, MessageWriter, ProcessGroup, Started, Token, listener,
-        process::{self, Event},
+        process::{self, ProcessEvent},
     },
     pipeline::{
         Failure,
         message::{Message, Plan, Role, RunRole, Task},
-        shape::Shape,
+        shape::PipelineShape,
     },
     socket::{Address, Deadline, SocketOptions, Stream},
 };
@@ -56,9 +56,9 @@ impl Members {
         let (sender, ready) = mpsc::channel();
         // Sending fails only if this role is about to end.
         let group = ProcessGroup::new(move |event| match event {
-            Event::Message(_, Message::Ready) => _ = sender.send(true),
-            Event::Message(_, message) => _ = parent.write(&message),
-            Event::Exited(_, exit) => {
+            ProcessEvent::Message(_, Message::Ready) => _ = sender.send(true),
+            ProcessEvent::Message(_, message) => _ = parent.write(&message),
+            ProcessEvent::Exited(_, exit) => {
                 let _ = parent.write(&Message::Failure(Failure::exited(&exit)));
                 let _ = sender.send(false);
             }
@@ -197,13 +197,13 @@ fn resolve(peer: &str) -> Result<SocketAddr> {
     found.ok_or_else(|| Error::fabric(format!("{peer} has no address")))
 }
 
-fn index(shape: &Shape, from: u32, phase: u32) -> usize {
+fn index(shape: &PipelineShape, from: u32, phase: u32) -> usize {
     (phase * shape.nodes + from) as usize
 }
 
 /// Accepts every connection to a phase of this node. Its hello says from which node and to which phase it is.
 fn accept(
-    shape: &Shape,
+    shape: &PipelineShape,
     listener: &mut Listener,
     deadline: Deadline,
     parent: &MessageWriter,
@@ -274,7 +274,7 @@ mod connect_tests {
 
     #[test]
     fn connections_inside_a_node_are_of_the_unix_domain_and_others_of_tcp() {
-        let plan = Plan::of_test(Shape { nodes: 2, phases: 3, buffers: 1, block: 1 });
+        let plan = Plan::of_test(PipelineShape { nodes: 2, phases: 3, buffers: 1, block: 1 });
         for (node, Connections { incoming, outgoing }) in two_nodes(&plan).iter().enumerate() {
             let numbers = [incoming, outgoing].map(|phases| phases.iter().map(Vec::len).collect::<Vec<_>>());
             assert_eq!(numbers, [[0, 2, 2], [2, 2, 0]]);
@@ -287,7 +287,7 @@ mod connect_tests {
 
     #[test]
     fn connections_have_the_options_of_the_plan() {
-        let plan = Plan::of_test(Shape { nodes: 2, phases: 2, buffers: 1, block: 1 });
+        let plan = Plan::of_test(PipelineShape { nodes: 2, phases: 2, buffers: 1, block: 1 });
         let buffer = Some(96 << 10);
         let socket = SocketOptions { buffer, congestion: Some("reno".into()), ..SocketOptions::default() };
         let congestions = |plan: &Plan| {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{run::Wrong, shared_memory::SharedMemory};
 use crate::{
-    pipeline::shape::{SLOTS, Shape},
+    pipeline::shape::{PipelineShape, SLOTS},
     socket::{Deadline, timespec},
 };
 
@@ -63,25 +63,25 @@ const COUNTERS: usize = 7;
 pub(super) const AHEAD: u32 = u32::MAX;
 
 /// The memory of a phase, mapped into one process.
-pub(super) struct Memory {
+pub(super) struct PhaseMemory {
     shared: SharedMemory,
-    shape: Shape,
+    shape: PipelineShape,
     wait_mode: WaitMode,
 }
 
-impl Memory {
+impl PhaseMemory {
     /// Allocates the memory of a phase.
-    pub(super) fn create(shape: &Shape) -> Result<OwnedFd> {
+    pub(super) fn create(shape: &PipelineShape) -> Result<OwnedFd> {
         let length = header(shape) + (SLOTS as usize * shape.nodes as usize + 1) * shape.stride();
         SharedMemory::create("ombx-pipeline", length)
             .map_err(|e| Error::fabric(format!("cannot allocate {} MiB of shared memory: {e}", length >> 20)))
     }
 
     /// Maps the memory of a phase.
-    pub(super) fn map(fd: impl AsFd, shape: &Shape, wait_mode: WaitMode) -> Result<Memory> {
+    pub(super) fn map(fd: impl AsFd, shape: &PipelineShape, wait_mode: WaitMode) -> Result<PhaseMemory> {
         let shared = SharedMemory::map(fd, header(shape))
             .map_err(|e| Error::fabric(format!("cannot map shared memory: {e}")))?;
-        Ok(Memory { shared, shape: *shape, wait_mode })
+        Ok(PhaseMemory { shared, shape: *shape, wait_mode })
     }
 
     /// Returns a block of one of the two buffers. The counters say which process may use it.
@@ -279,11 +279,11 @@ fn waits_at(worker: u32, lack: Lack) -> usize {
     WAITS + worker as usize * LINE + 8 * lack as usize
 }
 
-fn stamps(shape: &Shape) -> usize {
+fn stamps(shape: &PipelineShape) -> usize {
     WAITS + 2 * shape.nodes as usize * LINE
 }
 
-fn header(shape: &Shape) -> usize {
+fn header(shape: &PipelineShape) -> usize {
     // Whole pages, so that blocks start on a page.
     (stamps(shape) + 8 * shape.buffers as usize * shape.nodes as usize).next_multiple_of(4096)
 }

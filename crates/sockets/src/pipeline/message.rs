@@ -11,7 +11,7 @@ use crate::{
         Failure,
         memory::WaitMode,
         run::{NodeRun, NodeStatus, RunId, Wrong},
-        shape::Shape,
+        shape::PipelineShape,
         storage::Storage,
         worker_cpus::WorkerCpus,
     },
@@ -89,7 +89,7 @@ pub(super) enum Place {
 /// What all processes of a pipeline know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Plan {
-    pub(super) shape: Shape,
+    pub(super) shape: PipelineShape,
     /// How phases, senders and receivers run.
     pub(super) workers: Execution,
     pub(super) wait_mode: WaitMode,
@@ -144,7 +144,7 @@ impl Role {
     }
 
     /// Returns whether a pipeline of this shape has the role.
-    fn is_of(self, shape: &Shape) -> bool {
+    fn is_of(self, shape: &PipelineShape) -> bool {
         let (node, phase, peer) = match self {
             Role::Node { node } => (node, 0, 0),
             Role::Phase { node, phase } => (node, phase, 0),
@@ -202,7 +202,7 @@ pub(super) struct Assignment {
 #[cfg(test)]
 impl Plan {
     /// Returns the plan of a pipeline of threads from memory to memory.
-    pub(super) fn of_test(shape: Shape) -> Plan {
+    pub(super) fn of_test(shape: PipelineShape) -> Plan {
         Plan {
             shape,
             workers: Execution::Thread,
@@ -225,7 +225,7 @@ mod task_tests {
 
     #[test]
     fn a_task_is_decoded_as_encoded() {
-        let shape = Shape { nodes: 3, phases: 4, buffers: 5, block: 1 << 40 };
+        let shape = PipelineShape { nodes: 3, phases: 4, buffers: 5, block: 1 << 40 };
         let plan = Plan {
             wait_mode: WaitMode::Spin,
             sink: Storage::File("/tmp/a:b c".into()),
@@ -253,7 +253,7 @@ mod task_tests {
         for role in [Role::Node { node: 3 }, Role::Sender { node: 0, phase: 4, peer: 0 }] {
             assert!(Task { plan: plan.clone(), role, entrance: None }.checked().is_err());
         }
-        let plan = Plan::of_test(Shape { nodes: u32::MAX, ..shape });
+        let plan = Plan::of_test(PipelineShape { nodes: u32::MAX, ..shape });
         assert!(Task { plan, role: Role::Node { node: 0 }, entrance: None }.checked().is_err());
     }
 }

@@ -18,11 +18,11 @@ use ombx_core::{
 use super::{
     ends::Ends,
     member::{Members, watch_parent},
-    memory::{AHEAD, Counter, Lack, Memory},
+    memory::{AHEAD, Counter, Lack, PhaseMemory},
     message::{Message, PartRequest, Place},
     phase::start_value,
     run::{NodeRun, NodeStatus, RunId, Wrong},
-    shape::{SLOTS, Shape},
+    shape::{PipelineShape, SLOTS},
 };
 use crate::{
     control::{Channel, MessageWriter, ProcessGroup},
@@ -82,7 +82,7 @@ impl Node<'_> {
         let connections = member::connect(plan, node, listener, token, &peers, self.parent)?;
 
         let ends = Ends::open(shape, node, &plan.source, &plan.sink)?;
-        let memories = (0..shape.phases).map(|_| Memory::create(&shape)).collect::<Result<Vec<_>>>()?;
+        let memories = (0..shape.phases).map(|_| PhaseMemory::create(&shape)).collect::<Result<Vec<_>>>()?;
         let mut members = Members::new(self.parent.clone());
         let steps = connections.incoming.iter().zip(&connections.outgoing);
         for ((phase, memory), (incoming, outgoing)) in (0..).zip(&memories).zip(steps) {
@@ -95,7 +95,7 @@ impl Node<'_> {
         let ready = members.are_ready();
         *phases.lock().unwrap_or_else(PoisonError::into_inner) = Some(members.into_group());
         if ready {
-            let mapped = memories.iter().map(|fd| Memory::map(fd, &shape, plan.wait_mode));
+            let mapped = memories.iter().map(|fd| PhaseMemory::map(fd, &shape, plan.wait_mode));
             let can_check = ends.can_check();
             let memories = mapped.collect::<Result<_>>()?;
             let (phases, parent) = (Arc::clone(phases), self.parent.clone());
@@ -119,9 +119,9 @@ impl Node<'_> {
 
 /// The runs of a node.
 struct Runs {
-    shape: Shape,
+    shape: PipelineShape,
     ends: Ends,
-    memories: Vec<Memory>,
+    memories: Vec<PhaseMemory>,
     phases: Phases,
     parent: MessageWriter,
     status: Option<Duration>,
@@ -158,11 +158,11 @@ impl Runs {
         part.map(<[u8]>::to_vec).ok_or_else(|| Error::fabric("a part exceeds its block"))
     }
 
-    fn first(&mut self) -> &mut Memory {
+    fn first(&mut self) -> &mut PhaseMemory {
         &mut self.memories[0]
     }
 
-    fn last(&mut self) -> &mut Memory {
+    fn last(&mut self) -> &mut PhaseMemory {
         let last = self.memories.len() - 1;
         &mut self.memories[last]
     }
@@ -170,7 +170,7 @@ impl Runs {
     /// Prepares a run, untimed: resets counters, fills a source in memory and poisons the sink. Then it starts all phases but
     /// the first; they wait for data.
     fn prepare(&mut self, run: RunId) -> Result<()> {
-        self.memories.iter().for_each(Memory::reset);
+        self.memories.iter().for_each(PhaseMemory::reset);
         let Runs { shape, ends, memories, .. } = self;
         ends.empty_sink()?;
         let [first, .., last] = memories.as_mut_slice() else { return Err(Error::fabric("too few phases")) };
@@ -246,7 +246,7 @@ impl Runs {
     fn waits(&self) -> Vec<[u64; 2]> {
         let (nodes, last) = (self.shape.nodes, self.memories.len() - 1);
         let (senders, receivers) = (0..nodes, nodes..2 * nodes);
-        let of = |(at, memory): (usize, &Memory)| {
+        let of = |(at, memory): (usize, &PhaseMemory)| {
             let workers =
                 [if at == 0 { &senders } else { &receivers }, if at == last { &receivers } else { &senders }];
             let mean = |workers: &Range<u32>, lack: Lack| {

@@ -16,7 +16,7 @@ use crate::{
         Failure,
         ends::Ends,
         member::{Members, watch_parent},
-        memory::{Counter, Memory},
+        memory::{Counter, PhaseMemory},
         message::{Assignment, Message, Role},
         run::{Data, RunId},
         shape::SLOTS,
@@ -46,7 +46,7 @@ pub(super) fn phase(assignment: Assignment, node: u32, phase: u32) -> std::resul
     // Senders and receivers hold the only handles: if one dies, its connection breaks.
     drop(workers);
     let ends = (first || last).then(|| Ends::open(shape, node, &plan.source, &plan.sink)).transpose()?;
-    let mut memory = Memory::map(memory, &shape, plan.wait_mode)?;
+    let mut memory = PhaseMemory::map(memory, &shape, plan.wait_mode)?;
     if members.are_ready() {
         // Fails if the node has ended: then this process ends too.
         let _ = parent.write(&Message::Ready);
@@ -89,7 +89,7 @@ fn run_of(value: u32) -> RunId {
 }
 
 /// Fills a buffer of the first phase as soon as the senders have drained it.
-fn fill(ends: &Ends, run: RunId, memory: &mut Memory) -> Result<()> {
+fn fill(ends: &Ends, run: RunId, memory: &mut PhaseMemory) -> Result<()> {
     let nodes = ends.shape.nodes;
     let mut filling_ns = 0;
     for buffer in (0..ends.shape.buffers).take_while(|_| ends.fills(run)) {
@@ -105,7 +105,7 @@ fn fill(ends: &Ends, run: RunId, memory: &mut Memory) -> Result<()> {
 }
 
 /// Drains a buffer of the last phase as soon as the receivers have filled it.
-fn drain(ends: &Ends, run: RunId, memory: &mut Memory) -> Result<()> {
+fn drain(ends: &Ends, run: RunId, memory: &mut PhaseMemory) -> Result<()> {
     let nodes = ends.shape.nodes;
     let mut reading_ns = 0;
     for buffer in (0..ends.shape.buffers).take_while(|_| ends.drains(run)) {

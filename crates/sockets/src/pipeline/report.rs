@@ -27,7 +27,7 @@ use super::{
     ends::EndWork,
     run::{Data, NodeRun, NodeStatus, Wrong},
 };
-use crate::pipeline::{Hosts, message::Plan, shape::Shape};
+use crate::pipeline::{Hosts, message::Plan, shape::PipelineShape};
 /// Number of untimed runs at the start, unless the user sets it.
 const WARMUP: u64 = 2;
 /// Maximum number of buffer times for the percentiles.
@@ -225,7 +225,7 @@ impl Measuring<'_, '_> {
                 }
             }
             let (runs, summary) = (times.len() as u64, Summary::new(&times));
-            let limits = stop::Limits { time: max_time, samples: stop::MOST_SAMPLES };
+            let limits = stop::RowLimits { time: max_time, samples: stop::MOST_SAMPLES };
             match stop::next_by_effort(effort, runs, spent, summary.as_ref(), limits) {
                 Ok(next) => more = next,
                 Err(ending) => return Ok((ending, spent)),
@@ -352,7 +352,7 @@ fn node_mb_per_s(plan: &Plan, runs: &[Run], node: usize) -> f64 {
 }
 
 /// Returns the report of a node.
-fn status_line(name: &str, shape: &Shape, run: u32, status: NodeStatus) -> String {
+fn status_line(name: &str, shape: &PipelineShape, run: u32, status: NodeStatus) -> String {
     let NodeStatus { left, arrived, elapsed_ns } = status;
     let rate = arrived as f64 * shape.buffer() as f64 * 1e3 / elapsed_ns.max(1) as f64;
     format!("{name}: run {run}, {left} of {} buffers sent, {arrived} received, {rate:.1} MB/s", shape.buffers)
@@ -391,7 +391,7 @@ mod tests {
 
     #[test]
     fn the_throughput_of_a_node_is_its_own_bytes_in_its_own_time() {
-        let shape = Shape { nodes: 2, phases: 2, buffers: 4, block: 1000 };
+        let shape = PipelineShape { nodes: 2, phases: 2, buffers: 4, block: 1000 };
         let node = |began, ended| NodeRun {
             began,
             ended,

@@ -3,7 +3,7 @@
 use ombx_core::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::pipeline::shape::Shape;
+use crate::pipeline::shape::PipelineShape;
 
 /// Number and data of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ impl NodeRun {
     }
 
     /// Returns the times if they are of every phase and every buffer.
-    pub(super) fn complete(self, shape: &Shape) -> Result<NodeRun> {
+    pub(super) fn complete(self, shape: &PipelineShape) -> Result<NodeRun> {
         let buffers = shape.buffers as usize;
         let [waits, left, arrived] = [self.waits.len(), self.left.len(), self.arrived.len()];
         if waits == shape.phases as usize && left == buffers && arrived == buffers {

@@ -22,7 +22,7 @@ pub(super) const SLOTS: u32 = 2;
 
 /// The numbers that define a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Shape {
+pub(super) struct PipelineShape {
     pub(super) nodes: u32,
     pub(super) phases: u32,
     /// Buffers that pass through every node in one run.
@@ -38,7 +38,7 @@ pub(super) struct Origin {
     pub(super) block: u32,
 }
 
-impl Shape {
+impl PipelineShape {
     /// Returns N (1 + F + 2 N (F - 1)): each node has a process, one for each phase, and a sender or receiver for each end of its
     /// connections.
     pub(super) fn processes(&self) -> u64 {
@@ -161,8 +161,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn shape(nodes: u32, phases: u32) -> Shape {
-        Shape { nodes, phases, buffers: 4, block: 100 }
+    fn shape(nodes: u32, phases: u32) -> PipelineShape {
+        PipelineShape { nodes, phases, buffers: 4, block: 100 }
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn every_offset_in_a_file_is_used_once() {
-        let shape = Shape { nodes: 3, phases: 2, buffers: 4, block: 10 };
+        let shape = PipelineShape { nodes: 3, phases: 2, buffers: 4, block: 10 };
         let all = |n| (0..4).flat_map(move |i| (0..3).map(move |b| shape.offset(n, i, b)));
         let places: BTreeSet<u64> = (0..3).flat_map(all).collect();
         assert_eq!(places, (0..36).map(|i| i * 10).collect());
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn impossible_shapes_are_rejected_without_overflow() {
-        let huge = Shape { nodes: 2, phases: 3, buffers: 2, block: u64::MAX };
+        let huge = PipelineShape { nodes: 2, phases: 3, buffers: 2, block: u64::MAX };
         assert!(huge.check(2, Execution::Process).unwrap_err().to_string().contains("smaller blocks"));
         assert!(
             shape(100, 900).check(100, Execution::Process).unwrap_err().to_string().contains("processes")

@@ -74,7 +74,7 @@ impl SharedMemory {
     /// Returns the 64-bit word at an offset in the header; panics outside it.
     pub(crate) fn long(&self, at: usize) -> &AtomicU64 {
         assert!(at.is_multiple_of(8) && at + 8 <= self.header, "word {at} is outside the header");
-        // SAFETY: as for `word`; no offset is used with both widths (see `Memory`).
+        // SAFETY: as for `word`; no offset is used with both widths (see `PhaseMemory`).
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(at).cast()) }
     }
 

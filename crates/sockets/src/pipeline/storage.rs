@@ -11,7 +11,7 @@ use ombx_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::pipeline::shape::Shape;
+use crate::pipeline::shape::PipelineShape;
 
 /// Placeholder for the number of a node in a path.
 const NODE: &str = "{node}";
@@ -78,13 +78,13 @@ impl Storage {
     }
 
     /// Fails if a node has a source file of its own whose size is not that of its section. A missing file is no error.
-    pub(super) fn check_size(&self, shape: &Shape, node: u32) -> Result<()> {
+    pub(super) fn check_size(&self, shape: &PipelineShape, node: u32) -> Result<()> {
         let Some(path) = self.path_of(node).filter(|_| self.is_of_node()) else { return Ok(()) };
         let Ok(found) = fs::metadata(&path).map(|facts| facts.len()) else { return Ok(()) };
         if found == shape.section() {
             return Ok(());
         }
-        let Shape { nodes, buffers, block, .. } = *shape;
+        let PipelineShape { nodes, buffers, block, .. } = *shape;
         let buffer = shape.buffer();
         let advice = match found % buffer {
             0 if found > 0 => format!("choose --buffer-count {}", found / buffer),

@@ -19,12 +19,12 @@ use ombx_testkit::Directory;
 
 use super::{
     ends::Ends,
-    memory::Memory,
+    memory::PhaseMemory,
     run::{Data, RunId, Wrong},
     *,
 };
 
-fn planned(shape: Shape, wait_mode: WaitMode, source: Storage, sink: Storage) -> Plan {
+fn planned(shape: PipelineShape, wait_mode: WaitMode, source: Storage, sink: Storage) -> Plan {
     Plan { wait_mode, source, sink, ..Plan::of_test(shape) }
 }
 
@@ -38,7 +38,7 @@ fn every_byte_arrives_in_every_shape() {
         [(1, 2, 1, 1), (1, 2, 5, 1000), (2, 2, 3, 65), (3, 3, 4, 4096), (2, 5, 2, 100), (4, 2, 7, 7)];
     for (nodes, phases, buffers, block) in shapes {
         for wait_mode in [WaitMode::Sleep, WaitMode::Spin] {
-            let shape = Shape { nodes, phases, buffers, block };
+            let shape = PipelineShape { nodes, phases, buffers, block };
             let plan = planned(shape, wait_mode, Storage::Memory, Storage::Memory);
             let mut pipeline = started(&plan).unwrap();
             for data in [Data::Repeated, Data::Fresh, Data::Repeated, Data::Fresh] {
@@ -61,7 +61,7 @@ fn every_byte_arrives_in_every_shape() {
 
 #[test]
 fn a_wrong_block_is_found() {
-    let shape = Shape { nodes: 2, phases: 3, buffers: 5, block: 100 };
+    let shape = PipelineShape { nodes: 2, phases: 3, buffers: 5, block: 100 };
     let plan = planned(shape, WaitMode::Sleep, Storage::Memory, Storage::Memory);
     let mut pipeline = started(&plan).unwrap();
     // The check expects the data of the next run. It finds the fourth buffer, its first block, its first byte.
@@ -74,9 +74,9 @@ fn a_wrong_block_is_found() {
 
 #[test]
 fn the_last_phase_finds_a_wrong_byte_of_every_buffer() {
-    let shape = Shape { nodes: 1, phases: 2, buffers: 5, block: 100 };
-    let fd = Memory::create(&shape).unwrap();
-    let mut memory = Memory::map(&fd, &shape, WaitMode::Sleep).unwrap();
+    let shape = PipelineShape { nodes: 1, phases: 2, buffers: 5, block: 100 };
+    let fd = PhaseMemory::create(&shape).unwrap();
+    let mut memory = PhaseMemory::map(&fd, &shape, WaitMode::Sleep).unwrap();
     let ends = Ends::open(shape, 0, &Storage::Memory, &Storage::Memory).unwrap();
     let run = RunId { number: 3, data: Data::Fresh };
     for buffer in 0..shape.buffers {

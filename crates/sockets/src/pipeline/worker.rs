@@ -17,9 +17,9 @@ use crate::{
     pipeline::{
         Failure,
         member::watch_parent,
-        memory::{Counter, Lack, Memory, WaitMode, Waits, pause},
+        memory::{Counter, Lack, PhaseMemory, WaitMode, Waits, pause},
         message::{Assignment, Message},
-        shape::{SLOTS, Shape},
+        shape::{PipelineShape, SLOTS},
     },
 };
 
@@ -59,10 +59,10 @@ pub(super) fn receiver(assignment: Assignment, phase: u32, peer: u32) -> std::re
 
 /// A sender or a receiver.
 struct Worker {
-    shape: Shape,
+    shape: PipelineShape,
     wait_mode: WaitMode,
     name: String,
-    memory: Memory,
+    memory: PhaseMemory,
     socket: OwnedFd,
 }
 
@@ -75,7 +75,7 @@ impl Worker {
         let Ok([memory, socket]) = <[OwnedFd; 2]>::try_from(files) else {
             return Err(Error::fabric(format!("{name} received no memory or no connection")).into());
         };
-        let memory = Memory::map(memory, &plan.shape, plan.wait_mode)?;
+        let memory = PhaseMemory::map(memory, &plan.shape, plan.wait_mode)?;
         let gone = |e: io::Error| Failure::broken(&name, "the phase is gone", &e);
         writer.write(&Message::Ready).map_err(gone)?;
         watch_parent(reader, execution, drop, || ())?;
@@ -170,7 +170,7 @@ mod tests {
         pipeline::message::{Plan, Role},
     };
 
-    const SHAPE: Shape = Shape { nodes: 1, phases: 2, buffers: 3, block: 10 };
+    const SHAPE: PipelineShape = PipelineShape { nodes: 1, phases: 2, buffers: 3, block: 10 };
     /// Time in which a worker that does not wait has handled a block.
     const LIMIT: Duration = Duration::from_secs(60);
     /// Time in which a worker that should wait would go on.
@@ -178,7 +178,7 @@ mod tests {
 
     /// A worker in its first run, with the memory of its phase and the other end of its connection.
     struct Phase {
-        memory: Memory,
+        memory: PhaseMemory,
         connection: UnixStream,
         _members: (Members, UnixStream),
     }
@@ -190,11 +190,11 @@ mod tests {
             let parent = Channel::over(OwnedFd::from(parent).into(), MAX_PIPELINE_MESSAGE).unwrap().writer;
             let (connection, of_worker) = UnixStream::pair().unwrap();
             connection.set_read_timeout(Some(LIMIT)).unwrap();
-            let memory = Memory::create(&SHAPE).unwrap();
+            let memory = PhaseMemory::create(&SHAPE).unwrap();
             let mut members = Members::new(parent);
             members.start(&plan, role, run_role, &[memory.as_fd(), of_worker.as_fd()]).unwrap();
             assert!(members.are_ready());
-            let memory = Memory::map(memory, &SHAPE, plan.wait_mode).unwrap();
+            let memory = PhaseMemory::map(memory, &SHAPE, plan.wait_mode).unwrap();
             memory.set(Counter::Start, 1);
             Phase { memory, connection, _members: (members, other) }
         }

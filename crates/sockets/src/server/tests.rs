@@ -21,7 +21,7 @@ struct Running {
 }
 
 /// Starts a server whose ranks are lines of shell, which clients choose by their first word.
-fn server(limits: Limits) -> Running {
+fn server(lifetime: ServerLifetime) -> Running {
     let token = Token::random().unwrap();
     let listener = Listener::tcp([127, 0, 0, 1].into(), &SocketOptions::default(), token).unwrap();
     let address = ([127, 0, 0, 1], listener.port()).into();
@@ -40,7 +40,7 @@ fn server(limits: Limits) -> Running {
         Ok((command, b"one\n".to_vec()))
     };
     let (send, events) = mpsc::channel();
-    let run = move || serve(listener, limits, Box::new(start), |event| drop(send.send(event))).unwrap();
+    let run = move || serve(listener, lifetime, Box::new(start), |event| drop(send.send(event))).unwrap();
     Running { address, token, events, end: std::thread::spawn(run) }
 }
 
@@ -62,7 +62,7 @@ impl Running {
 
 #[test]
 fn a_client_starts_ranks_and_hears_their_ends() {
-    let server = server(Limits { once: true, idle: None });
+    let server = server(ServerLifetime { once: true, idle: None });
     let reserved = server.reserve().unwrap();
     assert_eq!(server.run(reserved.client, "lines").unwrap(), (RankEnd::Code(3), "onetwo".into()));
     assert_eq!(server.run(reserved.client, "killed").unwrap(), (RankEnd::Code(137), String::new()));
@@ -76,7 +76,7 @@ fn a_client_starts_ranks_and_hears_their_ends() {
 
 #[test]
 fn a_second_client_is_refused_until_the_first_has_left() {
-    let server = server(Limits::default());
+    let server = server(ServerLifetime::default());
     let first = server.reserve().unwrap();
     let refused = server.reserve().err().unwrap().to_string();
     assert!(refused.contains("serves a run of") && refused.contains("--port"), "{refused}");
@@ -91,7 +91,7 @@ fn a_second_client_is_refused_until_the_first_has_left() {
 
 #[test]
 fn the_token_and_the_build_are_checked_first() {
-    let server = server(Limits::default());
+    let server = server(ServerLifetime::default());
     let wrong = Reservation::connect(&[server.address], &Token::random().unwrap()).err().unwrap().to_string();
     assert!(wrong.contains("rejected the token"), "{wrong}");
     assert_eq!(server.events.recv().unwrap(), ServerEvent::Rejected(1));
@@ -101,7 +101,7 @@ fn the_token_and_the_build_are_checked_first() {
     let stream =
         listener::connect(&to, &server.token, &codec::encode(&other), &SocketOptions::default(), deadline);
     let answer = Channel::over(stream.unwrap(), MAX_BODY).unwrap().reader.read().unwrap();
-    let Message::Refused(End { why, .. }) = answer else { panic!("{answer:?}") };
+    let ServerMessage::Refused(End { why, .. }) = answer else { panic!("{answer:?}") };
     assert!(why.contains("another build of ombx (") && why.contains("0.0.0"), "{why}");
     assert!(matches!(server.events.recv().unwrap(), ServerEvent::Refused(..)));
     assert!(server.reserve().is_ok(), "the server is reserved by nobody");
@@ -109,7 +109,7 @@ fn the_token_and_the_build_are_checked_first() {
 
 #[test]
 fn a_rank_ends_when_its_client_is_gone() {
-    let server = server(Limits::default());
+    let server = server(ServerLifetime::default());
     let reserved = server.reserve().unwrap();
     let hello = codec::encode(&Hello::of_this_process(reserved.client));
     let deadline = || Deadline::after(HANGS);
@@ -117,13 +117,13 @@ fn a_rank_ends_when_its_client_is_gone() {
     let ask = || {
         let stream = listener::connect(&to, &server.token, &hello, &SocketOptions::default(), deadline());
         let mut channel = Channel::over(stream.unwrap(), MAX_BODY).unwrap();
-        assert!(matches!(channel.reader.read().unwrap(), Message::Admitted { .. }));
+        assert!(matches!(channel.reader.read().unwrap(), ServerMessage::Admitted { .. }));
         channel
     };
     let channel = ask();
     let request =
         RankRequest { session: Token::random().unwrap(), port: 7, on_host: (0, 1), job: b"long".into() };
-    channel.writer.write(&Message::Run(request)).unwrap();
+    channel.writer.write(&ServerMessage::Run(request)).unwrap();
     channel.writer.close();
     drop(channel);
     // The next rank starts only after the first has ended.
@@ -132,7 +132,7 @@ fn a_rank_ends_when_its_client_is_gone() {
 
 #[test]
 fn a_server_without_clients_ends() {
-    let server = server(Limits { once: false, idle: Some(Duration::from_millis(50)) });
+    let server = server(ServerLifetime { once: false, idle: Some(Duration::from_millis(50)) });
     server.end.join().unwrap();
     assert!(server.events.try_recv().is_err());
 }
@@ -147,8 +147,8 @@ fn hosts_are_printable_and_ranks_possible() {
     }
     let session = Token::random().unwrap();
     let request = RankRequest { session, port: 7, on_host: (1, 2), job: b"run".into() };
-    let sent = codec::encode(&Message::Run(request.clone()));
-    let Some(Message::Run(decoded)) = codec::decode(&sent) else { panic!() };
+    let sent = codec::encode(&ServerMessage::Run(request.clone()));
+    let Some(ServerMessage::Run(decoded)) = codec::decode(&sent) else { panic!() };
     assert!(decoded.session.is(session.bytes()) && decoded.is_possible());
     assert_eq!((decoded.port, decoded.job), (7, request.job.clone()));
     for on_host in [(2, 2), (0, 3), (0, 0)] {

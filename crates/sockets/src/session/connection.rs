@@ -90,7 +90,8 @@ impl Connection {
             None => (self.writer.clone(), to, "the coordinator of the session".into()),
         };
         let write = |more, part: &[u8]| {
-            let written = writer.write(&Message::Data(Part { other, more, number, bytes: part.to_vec() }));
+            let written =
+                writer.write(&Message::Data(MessagePart { other, more, number, bytes: part.to_vec() }));
             written.map_err(|e| Error::fabric(format!("{gone} is gone: {e}")))
         };
         if message.is_empty() {
@@ -226,7 +227,7 @@ pub(crate) enum Message {
     /// Coordinator to every rank, once all have joined.
     RankTable(RankTable),
     /// Rank to rank, perhaps through the coordinator.
-    Data(Part),
+    Data(MessagePart),
     /// Coordinator to every rank, or a rank to the coordinator: the session ends.
     End(End),
     /// Rank to coordinator: the rank has done its work.
@@ -282,7 +283,7 @@ impl RankTable {
 
 /// One part of a message between ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct MessagePart {
     /// Rank that the message is from, or for.
     pub(crate) other: u32,
     /// Whether another part follows.
@@ -357,7 +358,7 @@ mod protocol_tests {
 
     #[test]
     fn a_part_of_a_message_fits_into_a_frame() {
-        let part = Part { other: u32::MAX, more: true, number: u64::MAX, bytes: vec![0; MAX_PART] };
+        let part = MessagePart { other: u32::MAX, more: true, number: u64::MAX, bytes: vec![0; MAX_PART] };
         let bytes = codec::encode(&Message::Data(part.clone()));
         assert!(bytes.len() <= MAX_BODY && bytes.len() > MAX_PART);
         assert_eq!(codec::decode(&bytes), Some(Message::Data(part)));

@@ -19,7 +19,7 @@ use crate::{
     control::{
         Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, Peer, Token, listener,
     },
-    session::connection::{End, Hello, Message, Part, RankTable, set_keep_alive, version},
+    session::connection::{End, Hello, Message, MessagePart, RankTable, set_keep_alive, version},
     socket::SocketOptions,
 };
 
@@ -156,7 +156,7 @@ impl Coordinator {
                     return self.end(end, Some(event));
                 }
                 Ok(Message::Data(part)) if (part.other as usize) < self.ranks.len() => {
-                    self.send(part.other, &Message::Data(Part { other: rank, ..part }));
+                    self.send(part.other, &Message::Data(MessagePart { other: rank, ..part }));
                 }
                 Ok(other) => break format!("it sent an invalid message ({})", other.name()),
                 Err(FrameError::TimedOut) => {}
@@ -275,8 +275,12 @@ mod tests {
     fn messages_are_relayed_in_their_order() {
         for (from, to) in [(0, 1), (2, 0)] {
             let (mut ranks, _events) = session(3);
-            let part =
-                |other, number| Part { other, more: number % 2 == 0, number, bytes: vec![number as u8; 9] };
+            let part = |other, number| MessagePart {
+                other,
+                more: number % 2 == 0,
+                number,
+                bytes: vec![number as u8; 9],
+            };
             for number in 0..20 {
                 ranks[from as usize].writer.write(&Message::Data(part(to, number))).unwrap();
             }

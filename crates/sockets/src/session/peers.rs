@@ -18,7 +18,7 @@ use ombx_core::{
 use crate::{
     control::{Attempt, Channel, FrameError, MAX_BODY, MessageReader, MessageWriter, Peer, Token, listener},
     session::{
-        connection::{End, Hello, Message, Part, set_keep_alive},
+        connection::{End, Hello, Message, MessagePart, set_keep_alive},
         coordinator::{Reach, listen},
     },
     socket::{Address, Deadline, SocketOptions},
@@ -208,7 +208,7 @@ struct FromRank {
 }
 
 impl FromRank {
-    fn add(&mut self, Part { more, number, bytes, .. }: Part) {
+    fn add(&mut self, MessagePart { more, number, bytes, .. }: MessagePart) {
         let partial = self.partial.entry(number).or_default();
         if partial.is_empty() {
             *partial = bytes;
@@ -269,7 +269,7 @@ impl Inbox {
     }
 
     /// Adds a part of a message; its other rank is the sender.
-    pub(super) fn put(&self, part: Part) {
+    pub(super) fn put(&self, part: MessagePart) {
         let more = part.more;
         self.lock().entry(part.other).or_default().add(part);
         if !more {
@@ -332,7 +332,8 @@ mod tests {
     #[test]
     fn messages_that_are_wanted_are_received_in_the_order_of_sending() {
         let inbox = Inbox::default();
-        let put = |other, number, more, byte| inbox.put(Part { other, more, number, bytes: vec![byte] });
+        let put =
+            |other, number, more, byte| inbox.put(MessagePart { other, more, number, bytes: vec![byte] });
         put(1, 1, false, 10);
         put(1, 2, true, 20);
         put(2, 0, false, 99);

@@ -55,7 +55,7 @@ pub(super) struct Variable {
 }
 
 /// How a launch ended.
-pub(super) enum Ended {
+pub(super) enum LaunchEnd {
     /// With all its rows. The exit code tells whether rows were skipped, failed or wrong.
     Complete(u8, Vec<Event<'static>>),
     /// By a signal of the user.
@@ -103,7 +103,7 @@ impl SideCommand {
         turn: &Turn,
         file: Option<&mut ResultTarget>,
         signals: &SignalForwarder,
-    ) -> Result<Ended> {
+    ) -> Result<LaunchEnd> {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).args(words);
         command.envs(self.variables.iter().map(|variable| (&variable.name, &variable.value)));
@@ -118,18 +118,18 @@ impl SideCommand {
                 let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
                 let _ = child.wait();
                 // A signal may have cut a line in two.
-                return signals.interruption.exit_code().map(Ended::Interrupted).ok_or(error);
+                return signals.interruption.exit_code().map(LaunchEnd::Interrupted).ok_or(error);
             }
         };
         let status = child.wait().map_err(|e| Error::fabric(format!("{self}: {e}")))?;
         let code = Exit::code_of_process(status);
         match Exit::from_code(code.into()) {
-            None if code >= Exit::SIGNAL => Ok(Ended::Interrupted(code)),
+            None if code >= Exit::SIGNAL => Ok(LaunchEnd::Interrupted(code)),
             // The comparison reports rows that were skipped, failed or wrong.
             Some(Exit::Success | Exit::Incomplete | Exit::WrongData | Exit::Fabric)
                 if is_complete(&records) =>
             {
-                Ok(Ended::Complete(code, records))
+                Ok(LaunchEnd::Complete(code, records))
             }
             Some(Exit::Usage) if records.is_empty() => Err(Error::usage(format!(
                 "{self} refuses the options of a launch, as it says above: it is another version of ombx that lacks one of them; give \

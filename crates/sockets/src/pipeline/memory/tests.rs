@@ -8,11 +8,11 @@ use std::{
 
 use super::*;
 
-const SHAPE: Shape = Shape { nodes: 3, phases: 3, buffers: 5, block: 100 };
+const SHAPE: PipelineShape = PipelineShape { nodes: 3, phases: 3, buffers: 5, block: 100 };
 
-fn two(wait_mode: WaitMode) -> [Memory; 2] {
-    let fd = Memory::create(&SHAPE).unwrap();
-    [(); 2].map(|()| Memory::map(&fd, &SHAPE, wait_mode).unwrap())
+fn two(wait_mode: WaitMode) -> [PhaseMemory; 2] {
+    let fd = PhaseMemory::create(&SHAPE).unwrap();
+    [(); 2].map(|()| PhaseMemory::map(&fd, &SHAPE, wait_mode).unwrap())
 }
 
 /// Time in which a process wakes up that no signal is lost for.
@@ -29,7 +29,7 @@ fn joined<T>(thread: JoinHandle<T>) -> T {
 }
 
 /// Waits until this many processes sleep on a counter.
-fn until_asleep(memory: &Memory, counter: Counter, processes: u32) {
+fn until_asleep(memory: &PhaseMemory, counter: Counter, processes: u32) {
     let sleepers = memory.shared.word(counter.place() + SLEEPERS);
     let deadline = Deadline::after(LIMIT);
     while sleepers.load(SeqCst) < processes {
@@ -65,8 +65,8 @@ fn a_wait_ends_when_the_counter_is_reached() {
 /// One signal wakes all processes that sleep, and signals are counted.
 #[test]
 fn a_signal_wakes_every_sleeper() {
-    let fd = Memory::create(&SHAPE).unwrap();
-    let memory = || Memory::map(&fd, &SHAPE, WaitMode::Sleep).unwrap();
+    let fd = PhaseMemory::create(&SHAPE).unwrap();
+    let memory = || PhaseMemory::map(&fd, &SHAPE, WaitMode::Sleep).unwrap();
     let waiters = [(); 3].map(|()| {
         let memory = memory();
         thread::spawn(move || memory.wait(Counter::Filled(0), 2))
@@ -140,12 +140,12 @@ fn mark(buffer: u32, block: u32) -> u8 {
 }
 
 /// Calls `each` for every buffer, on one thread for each block. Each thread has its own mapping, as senders and receivers have.
-fn in_threads(fd: impl AsFd + Sync, wait_mode: WaitMode, each: impl Fn(&mut Memory, u32, u32) + Sync) {
+fn in_threads(fd: impl AsFd + Sync, wait_mode: WaitMode, each: impl Fn(&mut PhaseMemory, u32, u32) + Sync) {
     thread::scope(|scope| {
         for block in 0..SHAPE.nodes {
             let (fd, each) = (&fd, &each);
             scope.spawn(move || {
-                let mut memory = Memory::map(fd, &SHAPE, wait_mode).unwrap();
+                let mut memory = PhaseMemory::map(fd, &SHAPE, wait_mode).unwrap();
                 (0..BUFFERS).for_each(|buffer| each(&mut memory, buffer, block));
             });
         }
@@ -174,12 +174,12 @@ fn no_block_is_seen_before_it_is_whole() {
         });
     }
     for (wait_mode, name) in [(WaitMode::Sleep, "asleep"), (WaitMode::Spin, "spinning")] {
-        let fd = Memory::create(&SHAPE).unwrap();
+        let fd = PhaseMemory::create(&SHAPE).unwrap();
         let test = "pipeline::memory::tests::no_block_is_seen_before_it_is_whole";
         let mut other = Command::new(std::env::current_exe().unwrap());
         other.args(["--exact", test]).env(OTHER, name).stdout(Stdio::null());
         let mut other = other.stdin(fd.try_clone().unwrap()).spawn().unwrap();
-        let freed = Memory::map(&fd, &SHAPE, wait_mode).unwrap();
+        let freed = PhaseMemory::map(&fd, &SHAPE, wait_mode).unwrap();
         let ended = thread::spawn(move || {
             let good = other.wait().unwrap().success();
             // After a failure no thread may wait for the other process.

@@ -40,7 +40,7 @@ fn a_file_arrives_transposed_as_documented() {
         let bytes = noise((nodes * nodes * buffers * block) as usize);
         let source = directory.write("source", &bytes);
         let sink = directory.write("sink", b"");
-        let shape = Shape { nodes, phases, buffers, block: block.into() };
+        let shape = PipelineShape { nodes, phases, buffers, block: block.into() };
         let plan = planned(shape, WaitMode::Sleep, Storage::File(source), Storage::File(sink.clone()));
         let mut pipeline = started(&plan).unwrap();
         pipeline.run(Data::Repeated, |_, _| {}).unwrap();
@@ -65,7 +65,7 @@ fn files_of_each_node_are_made_and_arrive_transposed() {
     for phases in [2, 3] {
         let (source, sources) = of_nodes(&directory, &format!("in{phases}"));
         let (sink, sinks) = of_nodes(&directory, &format!("out{phases}"));
-        let shape = Shape { nodes: 2, phases, buffers: 5, block: 33 };
+        let shape = PipelineShape { nodes: 2, phases, buffers: 5, block: 33 };
         // The first node has its file, the second one makes it.
         let own = noise(330);
         fs::write(&sources[0], &own).unwrap();
@@ -86,7 +86,7 @@ fn a_changed_byte_in_the_sink_of_a_node_is_found() {
     let directory = Directory::new("node-changed");
     let (source, sources) = of_nodes(&directory, "in");
     let (sink, sinks) = of_nodes(&directory, "out");
-    let shape = Shape { nodes: 2, phases: 2, buffers: 3, block: 10 };
+    let shape = PipelineShape { nodes: 2, phases: 2, buffers: 3, block: 10 };
     let mut pipeline = started(&planned(shape, WaitMode::Sleep, source, sink)).unwrap();
     pipeline.run(Data::Fresh, |_, _| {}).unwrap();
     let mut bytes = fs::read(&sinks[1]).unwrap();
@@ -104,7 +104,7 @@ fn a_changed_byte_in_the_sink_of_a_node_is_found() {
 fn what_arrives_in_memory_is_compared_with_files() {
     let directory = Directory::new("file-to-memory");
     let (source, sources) = of_nodes(&directory, "in");
-    let shape = Shape { nodes: 2, phases: 2, buffers: 6, block: 100 };
+    let shape = PipelineShape { nodes: 2, phases: 2, buffers: 6, block: 100 };
     let mut pipeline = started(&planned(shape, WaitMode::Sleep, source, Storage::Memory)).unwrap();
     for data in [Data::Fresh, Data::Repeated] {
         pipeline.run(data, |_, _| {}).unwrap();
@@ -131,7 +131,7 @@ fn what_arrives_in_memory_is_compared_with_files() {
 fn files_of_nodes_are_checked() {
     let directory = Directory::new("node-wrong");
     let (source, sources) = of_nodes(&directory, "in");
-    let shape = Shape { nodes: 2, phases: 2, buffers: 3, block: 10 };
+    let shape = PipelineShape { nodes: 2, phases: 2, buffers: 3, block: 10 };
     for (bytes, says) in [(40, "choose --buffer-count 2"), (41, "choose another --block")] {
         fs::write(&sources[1], vec![0; bytes]).unwrap();
         let error = started(&planned(shape, WaitMode::Sleep, source.clone(), Storage::Memory)).err().unwrap();
@@ -153,7 +153,7 @@ fn files_of_nodes_are_checked() {
 #[test]
 fn a_changed_byte_in_the_sink_is_found() {
     let directory = Directory::new("changed");
-    let shape = Shape { nodes: 2, phases: 2, buffers: 3, block: 10 };
+    let shape = PipelineShape { nodes: 2, phases: 2, buffers: 3, block: 10 };
     let source = directory.write("source", noise(120));
     let sink = directory.write("sink", b"");
     let plan = planned(shape, WaitMode::Sleep, Storage::File(source), Storage::File(sink.clone()));
