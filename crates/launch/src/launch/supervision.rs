@@ -19,7 +19,8 @@ use signal_hook::{
 use crate::{
     launch::{
         finite_run::{cannot_start, spawn_thread},
-        job_state::{Child, EndReason, History, JobState, RanksEnd},
+        history::{EndReason, History},
+        job_state::{Child, JobState, RanksEnd},
         orphans::{self, StartingRanks},
         preflight::RankHost,
         repetition::Arrived,
@@ -126,7 +127,7 @@ impl Supervision<'_> {
         let mut quiet_polls = 0;
         let mut start_due = (!hosts.is_empty()).then_some(start_limit);
         while open_pipes > 0 || status.is_none() {
-            let was_ending = job.history.end_reason.is_some();
+            let was_ending = job.is_ending();
             let left = due.saturating_sub(since.elapsed());
             // Signals and the deadline come first: a launcher may print without end.
             if let Ok(signal) = user_signals.try_recv() {
@@ -150,7 +151,7 @@ impl Supervision<'_> {
                 job.end(EndReason::Hanging);
             } else {
                 // The first process of other ranks watches them itself.
-                let is_starting = which == Child::Launcher && job.history.ranks.0.is_empty();
+                let is_starting = which == Child::Launcher && job.history.processes.ranks.0.is_empty();
                 let poll = if is_starting { START_POLL } else { POLL };
                 let wait = left.min(poll);
                 let until_start = start_due.map(|limit| limit.saturating_sub(since.elapsed()));
@@ -169,7 +170,7 @@ impl Supervision<'_> {
                             && if is_starting {
                                 starting.is_one_missing()
                             } else {
-                                job.history.ranks.ended_here().is_some()
+                                job.history.processes.ranks.ended_here().is_some()
                             };
                         polls_without_rank = if missing { polls_without_rank + 1 } else { 0 };
                         if polls_without_rank == POLLS_WITHOUT_RANK {
@@ -197,22 +198,22 @@ impl Supervision<'_> {
                     Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
-            if job.history.error.is_some() && job.history.end_reason.is_none() {
+            if job.history.error.is_some() && !job.is_ending() {
                 job.end(EndReason::Error);
             }
-            if job.history.end_reason.is_some() && !was_ending {
-                let is_starting = job.history.ranks.0.is_empty();
+            if job.is_ending() && !was_ending {
+                let is_starting = job.history.processes.ranks.0.is_empty();
                 due = since.elapsed() + if is_starting { START_GRACE } else { GRACE };
             }
         }
         handle.close();
         // No process of the job, launcher or rank, may outlive it.
-        let shared_memory = std::mem::take(&mut job.history.shared_memory);
+        let shared_memory = std::mem::take(&mut job.history.processes.shared_memory);
         job.kill();
         orphans::end();
         shared_memory::remove_session_directory(launcher);
         shared_memory.remove();
-        if job.history.ranks.0.is_empty() {
+        if job.history.processes.ranks.0.is_empty() {
             others.remove_new();
         }
         job.conclude(which, status, self.limit, self.row_limit, self.unreachable)
