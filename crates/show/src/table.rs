@@ -47,45 +47,16 @@ const UNKNOWN_BETWEEN_RUNS: &str = "variation between runs unknown: it needs 3 e
 /// Collects the rows of one benchmark and prints them when the next one starts.
 #[derive(Debug, Default)]
 pub struct Table {
-    heading: String,
-    metric: Option<Metric>,
-    scope: Scope,
-    /// Rows of the run that come from a single launch.
-    of_one_launch: usize,
-    /// Rows over launches without three earlier runs.
-    lacks_runs: usize,
-    rows: Vec<FormattedRow>,
-    points: Vec<(u64, Headline)>,
-    message_rates: Vec<(u64, Headline)>,
-    skips: BTreeMap<String, usize>,
-    failures: Vec<String>,
-    absent: BTreeSet<String>,
-    drawings: Vec<String>,
-    knees: Knees,
-    impacts: LoadImpacts,
-    notes: BTreeMap<String, Note>,
-    explained: BTreeSet<(String, String)>,
+    style: TableStyle,
+    /// Run whose rows arrive.
+    run: ShownRun,
+    collected: CollectedRows,
+    /// What is said at the end of the run.
+    conclusion: Conclusion,
+    /// Number of tables until now.
     tables: usize,
+    /// Number of runs until now.
     runs: usize,
-    publishable: Publishable,
-    reached: Reached,
-    paint: Paint,
-    shown: Shown,
-    /// Clock of the run.
-    clock: Option<ClockFacts>,
-    /// Lowest level of the marks that are shown.
-    least: Level,
-    /// Width of the charts below tables, or `None` for no charts.
-    plot: Option<usize>,
-    /// Width of the terminal, or `None` without a limit.
-    columns: Option<usize>,
-}
-
-/// Advice of a mark from the first row that has it, and the number of rows with different advice.
-#[derive(Debug)]
-struct Note {
-    advice: String,
-    others: usize,
 }
 
 impl Renderer for Table {
@@ -99,68 +70,59 @@ impl Renderer for Table {
 }
 
 impl Table {
+    /// Creates a table with or without colours.
+    pub fn painted(paint: Paint) -> Table {
+        Table { style: TableStyle { paint, ..TableStyle::default() }, ..Table::default() }
+    }
+
+    /// Shows notes too, not only marks that keep a row from being published.
+    #[must_use]
+    pub fn with_notes(self) -> Table {
+        Table { style: TableStyle { least: Level::Note, ..self.style }, ..self }
+    }
+
+    /// Shows figures in these units and with these percentiles.
+    #[must_use]
+    pub fn showing(self, shown: Shown) -> Table {
+        Table { style: TableStyle { shown, ..self.style }, ..self }
+    }
+
+    /// Adds a chart below each table, at most this many columns wide.
+    #[must_use]
+    pub fn plotted(self, columns: usize) -> Table {
+        Table { style: TableStyle { plot: Some(columns), ..self.style }, ..self }
+    }
+
+    /// Fits tables to this many columns. Spare columns are left out, and the last one is broken into lines.
+    #[must_use]
+    pub fn fitting(self, columns: Option<usize>) -> Table {
+        Table { style: TableStyle { columns, ..self.style }, ..self }
+    }
+
     fn run(&mut self, out: &mut dyn Write, run: &Run) -> Result<()> {
         self.flush(out)?;
         if self.runs > 0 {
             writeln!(out)?;
         }
-        (self.runs, self.explained) = (self.runs + 1, BTreeSet::new());
-        self.scope = Scope::new(run);
-        self.publishable = Publishable::default();
-        self.reached = Reached::new(run);
-        writeln!(out, "{}", self.sentence(&plain(&banner(run))))?;
-        let clock = &run.clock;
-        self.clock = Some(clock.clone());
-        let launches =
-            launches(run).map_or("1 launch".into(), |launches| format!("{launches}, cases in random order"));
-        let cores = match state::in_words(run) {
-            None => String::new(),
-            Some((1, ns)) => format!("cores {ns} apart · "),
-            Some((_, ns)) => format!("the machine changed its state between launches: cores {ns} apart · "),
-        };
-        let line = format!(
-            "{launches} · {cores}clock {}, {} ns per reading · started {}",
-            clock.source, clock.overhead_ns, run.started
-        );
-        writeln!(out, "{}", self.sentence(&plain(&line)))
+        self.runs += 1;
+        self.run = ShownRun::new(run);
+        writeln!(out, "{}", self.style.sentence(&plain(&banner(run))))?;
+        writeln!(out, "{}", self.style.sentence(&plain(&conditions(run))))
     }
 
     fn case(&mut self, out: &mut dyn Write, row: &Measurement) -> Result<()> {
         let heading = plain(&table_heading(row));
-        if heading != self.heading {
+        if heading != self.collected.heading {
             self.flush(out)?;
-            self.heading = heading;
-            self.metric = Some(row.metric);
+            self.collected.heading = heading;
+            self.collected.metric = Some(row.metric);
         }
-        self.publishable.add(row);
-        self.reached.add(row);
-        let complete = self.shown.complete(row, self.clock.as_ref());
-        let row = &*complete;
-        match &row.outcome {
-            Outcome::Skipped(why) => *self.skips.entry(plain(why)).or_default() += 1,
-            Outcome::Failed(why) => {
-                let at = row.bytes.map_or(String::new(), |b| format!(" at {} bytes", Bytes(b)));
-                self.failures.push(plain(&format!("FAILED{at}: {why}")));
-                self.rows.push(cells::failed(&self.shown, row));
-            }
-            Outcome::Ok => {
-                self.of_one_launch += usize::from(row.launch_count() == 1);
-                let has_runs = |over: &OverLaunches| over.between.is_some_and(|runs| runs.next_ns.is_some());
-                self.lacks_runs += usize::from(row.over_launches().is_some_and(|over| !has_runs(over)));
-                let (mut cells, absent) = cells::format_row(&self.shown, row, self.scope, self.least);
-                cells.figures.extend(row.axes.get(UNDER).map(|load| (UNDER.to_owned(), plain(load))));
-                self.rows.push(cells);
-                self.rows.extend(cells::other_states(&self.shown, row, self.scope));
-                self.absent.extend(absent);
-                self.drawings.extend(drawing(row));
-                self.knees.add(row);
-                self.impacts.add(row);
-                row.marks(self.least).for_each(|mark| self.note(mark));
-                let headline =
-                    row.headline().map(|headline| self.shown.units.of_headline(row.metric, headline));
-                self.points.extend(row.bytes.zip(headline));
-                self.message_rates.extend(row.bytes.zip(row.message_rate()));
-            }
+        self.run.publishable.add(row);
+        self.run.reached.add(row);
+        let complete = self.style.shown.complete(row, self.run.clock.as_ref());
+        self.collected.add(&complete, &self.style, self.run.scope);
+        if row.outcome == Outcome::Ok {
+            self.conclusion.add(&complete);
         }
         Ok(())
     }
@@ -170,28 +132,10 @@ impl Table {
         if self.tables == 0 {
             writeln!(out, "no rows")?;
         }
-        let mut sentences = std::mem::take(&mut self.knees).sentences();
-        sentences.extend(std::mem::take(&mut self.impacts).sentences(self.shown.units, Units::name));
-        if !sentences.is_empty() {
-            writeln!(out)?;
-        }
-        for sentence in sentences {
-            writeln!(out, "{}", self.sentence(&plain(&sentence)))?;
-        }
-        if !self.publishable.is_empty() {
-            writeln!(out, "\n{}", self.sentence(&plain(&self.publishable.to_string())))?;
-            let ended = Some(self.reached.to_string()).filter(|ended| !ended.is_empty());
-            let excluded = self.publishable.excluded().filter(|_| self.least == Level::Note);
-            for text in [ended, self.publishable.verified(), excluded].into_iter().flatten() {
-                writeln!(out, "{}", self.sentence(&plain(&text)))?;
-            }
-        }
-        if std::mem::take(&mut self.lacks_runs) > 0 {
-            writeln!(out, "{}", self.sentence(UNKNOWN_BETWEEN_RUNS))?;
-        }
-        if std::mem::take(&mut self.of_one_launch) > 0 {
-            writeln!(out, "{}", self.sentence(ONE_LAUNCH))?;
-        }
+        let conclusion = std::mem::take(&mut self.conclusion);
+        conclusion.write_relations(out, &self.style)?;
+        self.run.write_claims(out, &self.style)?;
+        conclusion.write_missing(out, &self.style)?;
         let after = counted(tally.cases, "row");
         match outcome {
             RunOutcome::Complete => {}
@@ -200,44 +144,48 @@ impl Table {
         }
         out.flush()
     }
+
+    /// Prints the collected rows.
+    fn flush(&mut self, out: &mut dyn Write) -> Result<()> {
+        if self.collected.is_empty() {
+            return Ok(());
+        }
+        std::mem::take(&mut self.collected).write(out, &self.style, &mut self.run)?;
+        self.tables += 1;
+        out.flush()
+    }
 }
 
-impl Table {
-    /// Creates a table with or without colours.
-    pub fn painted(paint: Paint) -> Table {
-        Table { paint, ..Table::default() }
-    }
+/// Returns launches, state of the machine, clock and start of a run.
+fn conditions(run: &Run) -> String {
+    let clock = &run.clock;
+    let launches =
+        launches(run).map_or("1 launch".into(), |launches| format!("{launches}, cases in random order"));
+    let cores = match state::in_words(run) {
+        None => String::new(),
+        Some((1, ns)) => format!("cores {ns} apart · "),
+        Some((_, ns)) => format!("the machine changed its state between launches: cores {ns} apart · "),
+    };
+    format!(
+        "{launches} · {cores}clock {}, {} ns per reading · started {}",
+        clock.source, clock.overhead_ns, run.started
+    )
+}
 
-    /// Shows notes too, not only marks that keep a row from being published.
-    #[must_use]
-    pub fn with_notes(self) -> Table {
-        Table { least: Level::Note, ..self }
-    }
+/// How the user wants tables.
+#[derive(Debug, Default)]
+struct TableStyle {
+    paint: Paint,
+    shown: Shown,
+    /// Lowest level of the marks that are shown.
+    least: Level,
+    /// Width of the charts below tables, or `None` for no charts.
+    plot: Option<usize>,
+    /// Width of the terminal, or `None` without a limit.
+    columns: Option<usize>,
+}
 
-    /// Shows figures in these units and with these percentiles.
-    #[must_use]
-    pub fn showing(self, shown: Shown) -> Table {
-        Table { shown, ..self }
-    }
-
-    /// Adds a chart below each table, at most this many columns wide.
-    #[must_use]
-    pub fn plotted(self, columns: usize) -> Table {
-        Table { plot: Some(columns), ..self }
-    }
-
-    /// Fits tables to this many columns. Spare columns are left out, and the last one is broken into lines.
-    #[must_use]
-    pub fn fitting(self, columns: Option<usize>) -> Table {
-        Table { columns, ..self }
-    }
-
-    fn note(&mut self, notice: &Mark) {
-        let (word, advice) = (plain(&notice.code.name().replace('_', " ")), plain(&notice.advice));
-        let note = self.notes.entry(word).or_insert_with(|| Note { advice: advice.clone(), others: 0 });
-        note.others += usize::from(note.advice != advice);
-    }
-
+impl TableStyle {
     /// Returns a sentence, broken into lines that fit. Lines after the first are indented.
     fn sentence(&self, text: &str) -> String {
         broken(text, self.columns, "    ")
@@ -247,72 +195,207 @@ impl Table {
     fn say(&self, out: &mut dyn Write, text: &str) -> Result<()> {
         writeln!(out, "  {}", self.sentence(text))
     }
+}
 
-    /// Prints the collected rows.
-    fn flush(&mut self, out: &mut dyn Write) -> Result<()> {
-        if self.rows.is_empty() && self.skips.is_empty() {
+/// What is known of the run whose rows arrive.
+#[derive(Debug, Default)]
+struct ShownRun {
+    scope: Scope,
+    clock: Option<ClockFacts>,
+    publishable: Publishable,
+    reached: Reached,
+    /// Marks and their advice that are printed already.
+    explained: BTreeSet<(String, String)>,
+}
+
+impl ShownRun {
+    fn new(run: &Run) -> ShownRun {
+        ShownRun {
+            scope: Scope::new(run),
+            clock: Some(run.clock.clone()),
+            reached: Reached::new(run),
+            ..ShownRun::default()
+        }
+    }
+
+    /// Prints which rows may be published, and what all rows have reached.
+    fn write_claims(&self, out: &mut dyn Write, style: &TableStyle) -> Result<()> {
+        if self.publishable.is_empty() {
             return Ok(());
         }
-        writeln!(out, "\n{}", self.paint.heading(&self.heading))?;
+        writeln!(out, "\n{}", style.sentence(&plain(&self.publishable.to_string())))?;
+        let ended = Some(self.reached.to_string()).filter(|ended| !ended.is_empty());
+        let excluded = self.publishable.excluded().filter(|_| style.least == Level::Note);
+        for text in [ended, self.publishable.verified(), excluded].into_iter().flatten() {
+            writeln!(out, "{}", style.sentence(&plain(&text)))?;
+        }
+        Ok(())
+    }
+}
+
+/// What follows from all measured rows of a run.
+#[derive(Debug, Default)]
+struct Conclusion {
+    knees: Knees,
+    impacts: LoadImpacts,
+    /// Number of rows that come from a single launch.
+    of_one_launch: usize,
+    /// Number of rows over launches without three earlier runs.
+    lacks_runs: usize,
+}
+
+impl Conclusion {
+    fn add(&mut self, row: &Measurement) {
+        self.knees.add(row);
+        self.impacts.add(row);
+        self.of_one_launch += usize::from(row.launch_count() == 1);
+        let has_runs = |over: &OverLaunches| over.between.is_some_and(|runs| runs.next_ns.is_some());
+        self.lacks_runs += usize::from(row.over_launches().is_some_and(|over| !has_runs(over)));
+    }
+
+    /// Prints how rows depend on their rate and their load.
+    fn write_relations(&self, out: &mut dyn Write, style: &TableStyle) -> Result<()> {
+        let mut sentences = self.knees.sentences();
+        sentences.extend(self.impacts.sentences(style.shown.units, Units::name));
+        if !sentences.is_empty() {
+            writeln!(out)?;
+        }
+        for sentence in sentences {
+            writeln!(out, "{}", style.sentence(&plain(&sentence)))?;
+        }
+        Ok(())
+    }
+
+    /// Prints which variation is unknown.
+    fn write_missing(&self, out: &mut dyn Write, style: &TableStyle) -> Result<()> {
+        if self.lacks_runs > 0 {
+            writeln!(out, "{}", style.sentence(UNKNOWN_BETWEEN_RUNS))?;
+        }
+        if self.of_one_launch > 0 {
+            writeln!(out, "{}", style.sentence(ONE_LAUNCH))?;
+        }
+        Ok(())
+    }
+}
+
+/// Rows of the table that is printed next, with everything below it.
+#[derive(Debug, Default)]
+struct CollectedRows {
+    heading: String,
+    metric: Option<Metric>,
+    rows: Vec<FormattedRow>,
+    points: Vec<(u64, Headline)>,
+    message_rates: Vec<(u64, Headline)>,
+    drawings: Vec<String>,
+    failures: Vec<String>,
+    /// Number of skipped rows by reason.
+    skips: BTreeMap<String, usize>,
+    /// Why figures are absent.
+    absent: BTreeSet<String>,
+    /// Notes by mark.
+    notes: BTreeMap<String, Note>,
+}
+
+/// Advice of a mark from the first row that has it, and the number of rows with different advice.
+#[derive(Debug)]
+struct Note {
+    advice: String,
+    others: usize,
+}
+
+impl CollectedRows {
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.skips.is_empty()
+    }
+
+    fn add(&mut self, row: &Measurement, style: &TableStyle, scope: Scope) {
+        match &row.outcome {
+            Outcome::Skipped(why) => *self.skips.entry(plain(why)).or_default() += 1,
+            Outcome::Failed(why) => {
+                let at = row.bytes.map_or(String::new(), |b| format!(" at {} bytes", Bytes(b)));
+                self.failures.push(plain(&format!("FAILED{at}: {why}")));
+                self.rows.push(cells::failed(&style.shown, row));
+            }
+            Outcome::Ok => {
+                let (mut cells, absent) = cells::format_row(&style.shown, row, scope, style.least);
+                cells.figures.extend(row.axes.get(UNDER).map(|load| (UNDER.to_owned(), plain(load))));
+                self.rows.push(cells);
+                self.rows.extend(cells::other_states(&style.shown, row, scope));
+                self.absent.extend(absent);
+                self.drawings.extend(drawing(row));
+                row.marks(style.least).for_each(|mark| self.note(mark));
+                let headline =
+                    row.headline().map(|headline| style.shown.units.of_headline(row.metric, headline));
+                self.points.extend(row.bytes.zip(headline));
+                self.message_rates.extend(row.bytes.zip(row.message_rate()));
+            }
+        }
+    }
+
+    fn note(&mut self, notice: &Mark) {
+        let (word, advice) = (plain(&notice.code.name().replace('_', " ")), plain(&notice.advice));
+        let note = self.notes.entry(word).or_insert_with(|| Note { advice: advice.clone(), others: 0 });
+        note.others += usize::from(note.advice != advice);
+    }
+
+    /// Prints the table and what is below it.
+    fn write(self, out: &mut dyn Write, style: &TableStyle, run: &mut ShownRun) -> Result<()> {
+        writeln!(out, "\n{}", style.paint.heading(&self.heading))?;
         if !self.rows.is_empty() {
-            let (grid, left_out) = self.grid();
+            let (grid, left_out) = self.grid(style, run.scope);
             writeln!(out, "{grid}")?;
-            if let (Some(columns), false) = (self.columns, left_out.is_empty()) {
+            if let (Some(columns), false) = (style.columns, left_out.is_empty()) {
                 let left_out = left_out.join(", ");
-                self.say(
+                style.say(
                     out,
                     &format!("{columns} columns are too few for: {left_out} (--format csv has all)"),
                 )?;
             }
         }
-        for drawing in self.drawings.drain(..) {
+        for drawing in &self.drawings {
             writeln!(out, "\n{drawing}")?;
         }
-        for failure in self.failures.drain(..) {
-            writeln!(out, "  {}", self.paint.bad(&failure))?;
+        for failure in &self.failures {
+            writeln!(out, "  {}", style.paint.bad(failure))?;
         }
-        for (why, count) in std::mem::take(&mut self.skips) {
-            self.say(out, &format!("skipped {}: {why}", counted(count, "row")))?;
+        for (why, count) in self.skips {
+            style.say(out, &format!("skipped {}: {why}", counted(count, "row")))?;
         }
-        for why in std::mem::take(&mut self.absent) {
-            self.say(out, &format!("n/a: {why}"))?;
+        for why in self.absent {
+            style.say(out, &format!("n/a: {why}"))?;
         }
-        for (word, Note { advice, others }) in std::mem::take(&mut self.notes) {
+        for (word, Note { advice, others }) in self.notes {
             // Advice that repeats in a run is printed once.
-            if self.explained.insert((word.clone(), advice.clone())) {
+            if run.explained.insert((word.clone(), advice.clone())) {
                 let others = if others > 0 {
                     format!(" ({} with other values)", counted(others, "row"))
                 } else {
                     String::new()
                 };
-                self.say(out, &format!("{word}: {advice}{others}"))?;
+                style.say(out, &format!("{word}: {advice}{others}"))?;
             }
         }
-        if let (Some(columns), Some(metric)) = (self.plot, self.metric) {
-            curve::draw(out, &self.points, self.shown.units.name(metric), columns)?;
+        if let (Some(columns), Some(metric)) = (style.plot, self.metric) {
+            curve::draw(out, &self.points, style.shown.units.name(metric), columns)?;
             curve::draw(out, &self.message_rates, MESSAGE_RATE_UNIT, columns)?;
         }
-        self.points.clear();
-        self.message_rates.clear();
-        self.rows.clear();
-        self.heading.clear();
-        self.tables += 1;
-        out.flush()
+        Ok(())
     }
 
     /// Returns the table, and the titles of the columns that did not fit.
-    fn grid(&self) -> (String, Vec<String>) {
+    fn grid(&self, style: &TableStyle, scope: Scope) -> (String, Vec<String>) {
         let figures: BTreeSet<&str> =
             self.rows.iter().flat_map(FormattedRow::figures).filter(|name| is_column(name)).collect();
-        let titles = cells::titles(&self.shown, self.metric, self.scope, &figures);
+        let titles = cells::titles(&style.shown, self.metric, scope, &figures);
         let rows = self.rows.iter().map(|row| row.cells(&figures)).collect();
-        let Fitted { titles, rows, left_out } = fitted(titles, rows, self.columns);
+        let Fitted { titles, rows, left_out } = fitted(titles, rows, style.columns);
         let last = titles.len() - 1;
         let mut grid = grid(titles, 0..last);
         for row in rows {
             // Only the last cell is coloured: escape sequences would count in the width of other columns.
-            let painted =
-                |cell: &str| cell.lines().map(|line| self.paint.warning(line)).collect::<Vec<_>>().join("\n");
+            let painted = |cell: &str| {
+                cell.lines().map(|line| style.paint.warning(line)).collect::<Vec<_>>().join("\n")
+            };
             let cells = row.iter().enumerate();
             grid.add_row(cells.map(|(i, cell)| if i == last { painted(cell) } else { cell.clone() }));
         }
