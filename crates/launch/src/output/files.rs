@@ -1,0 +1,97 @@
+//! Files that a job writes: the result file, and files for Prometheus and for CI systems.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use ombx_estimate::launches::Group;
+use ombx_record::{
+    error::{Error, Result},
+    event::Event,
+    file,
+};
+use ombx_show::{LinksForm, LinksSummary, OpenMetrics};
+
+use crate::output::{
+    destination::Destination,
+    junit,
+    target::{self, FileAtEnd, ResultTarget},
+    unwritable,
+};
+
+/// Files of a job that are open.
+#[derive(Default)]
+pub(super) struct OutputFiles {
+    result: Option<ResultTarget>,
+    /// Files that are written when the job has ended.
+    at_end: Vec<FileAtEnd>,
+}
+
+impl OutputFiles {
+    /// Opens the files that are written at the end.
+    pub(super) fn open_at_end(args: &Destination) -> Result<OutputFiles> {
+        let mut at_end = Vec::new();
+        if let Some(path) = args.screen.junit().cloned() {
+            let report = LinksSummary::new(LinksForm::Text(junit::links));
+            at_end.push(FileAtEnd::open("--junit", path, Box::new(report))?);
+        }
+        if let Some(path) = args.openmetrics.clone() {
+            at_end.push(FileAtEnd::open("--openmetrics", path, Box::new(OpenMetrics::default()))?);
+        }
+        Ok(OutputFiles { result: None, at_end })
+    }
+
+    /// Opens the result file, if the user wants one. `limit` is the time limit of the job.
+    pub(super) fn open_result(&mut self, args: &Destination, limit: Duration) -> Result<()> {
+        let open = |path: &PathBuf| ResultTarget::open(path, args.existing, limit);
+        self.result = args.file.as_ref().map(open).transpose()?;
+        Ok(())
+    }
+
+    /// Returns the path of the result file.
+    pub(super) fn result_path(&self) -> Option<&Path> {
+        self.result.as_ref().map(ResultTarget::path)
+    }
+
+    /// Writes an event to the result file.
+    pub(super) fn write(&mut self, event: &Event<'_>) -> Result<()> {
+        match &mut self.result {
+            Some(result) => result.write(|out| file::write(out, event)),
+            None => Ok(()),
+        }
+    }
+
+    /// Passes an event to the files that are written at the end.
+    pub(super) fn event(&mut self, event: &Event<'_>) -> Result<()> {
+        self.at_end.iter_mut().try_for_each(|file| file.event(event).map_err(|e| unwritable(&file.path, &e)))
+    }
+
+    /// Passes the rows over all launches to the files that are written at the end.
+    pub(super) fn estimates(&mut self, group: &Group) -> Result<()> {
+        let estimates = |file: &mut FileAtEnd| file.estimates(group).map_err(|e| unwritable(&file.path, &e));
+        self.at_end.iter_mut().try_for_each(estimates)
+    }
+
+    /// Writes the files that are written at the end.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        for file in &mut self.at_end {
+            let text = file.finish();
+            let written =
+                text.and_then(|text| text.map_or(Ok(()), |text| target::replace(&file.path, &text)));
+            written.map_err(|e| unwritable(&file.path, &e))?;
+        }
+        Ok(())
+    }
+
+    /// Fails if the result file was removed.
+    pub(super) fn check_result(&self) -> Result<()> {
+        match &self.result {
+            Some(file) if file.is_removed() => Err(Error::storage(format!(
+                "results are lost: {} was removed while it was written",
+                file.path().display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
