@@ -13,7 +13,7 @@ use std::{path::PathBuf, time::Duration};
 use ombx_core::{
     benchmark::{Benchmark, Choice, Initialization, Medium, RankMatrix, Threading},
     measure::{
-        plan::{Effort, Plan, Verify},
+        plan::{Effort, LaunchSettings, Plan, Verify},
         runner::Part,
     },
 };
@@ -22,10 +22,7 @@ use ombx_sweep::sweep;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    job::{
-        launches::Launches,
-        rank_job::{LaunchSettings, RankJob},
-    },
+    job::{launches::Launches, rank_job::RankJob},
     launch::start::{Bind, Start},
     output::{
         destination::{Destination, Existing},

@@ -32,7 +32,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::benchmark::Medium;
+use ombx_core::{benchmark::Medium, measure::plan::LaunchSettings};
 use ombx_host::{environment::place_of_thread, host, remote_shell, since::Since};
 use ombx_record::{
     error::{Error, Exit, Result},
@@ -46,10 +46,7 @@ pub use crate::launch::no_mpi as mpiexec;
 #[cfg(feature = "sockets")]
 use crate::launch::served::Reserved;
 use crate::{
-    job::{
-        self, Job, RankKind, Work,
-        rank_job::{LaunchSettings, RankJob},
-    },
+    job::{self, Job, RankKind, Work, rank_job::RankJob},
     launch::{
         finite_run::Interruption,
         job_state::{Child, RanksEnd},

@@ -296,7 +296,7 @@ fn describe(task: &Task, plan: &Plan) -> BTreeMap<String, String> {
     if let Some(seed) = task.seed {
         options.insert("randomize".into(), seed.to_string());
     }
-    if let Some(Launch { number, of, .. }) = plan.launch {
+    if let Some(Launch { number, of, .. }) = plan.settings.launch {
         options.insert("launch".into(), number.to_string());
         options.insert("launches".into(), of.to_string());
     }
@@ -309,7 +309,7 @@ const ROUNDS_PER_LOOK: usize = 4;
 /// Returns the rounds before which rank 0 looks for slow links. A short sweep has none, and each launch of several has none but its
 /// end.
 fn looks(rounds: usize, task: &Task, plan: &Plan) -> Vec<usize> {
-    let is_one = plan.launch.is_none_or(|launch| launch.of == 1);
+    let is_one = plan.settings.launch.is_none_or(|launch| launch.of == 1);
     let is_long = rounds >= (LOOKS + 1) * ROUNDS_PER_LOOK;
     let parts = if task.retest > 0 && is_one && is_long { LOOKS } else { 0 };
     (1..=parts).map(|part| part * rounds / (LOOKS + 1)).collect()

@@ -661,7 +661,7 @@ mod probe_tests {
 
     use ombx_core::{
         benchmark::{Benchmark, Layout},
-        measure::plan::{Effort, Launch, Plan},
+        measure::plan::{Effort, Launch, LaunchSettings, Plan, RowBounds},
         result::Outcome,
         unit::parse_sizes,
     };
@@ -697,7 +697,8 @@ mod probe_tests {
     fn fixed_counts_end_at_a_time_limit() {
         let effort = Effort::Fixed { iterations: 1000, warmup: 0 };
         let counted = |bench, ms| {
-            let plan = Plan { effort, most_time: Some(Duration::from_millis(ms)), ..Plan::default() };
+            let bounds = RowBounds { most_time: Some(Duration::from_millis(ms)), ..RowBounds::default() };
+            let plan = Plan { effort, bounds, ..Plan::default() };
             let samples = measure(2, bench, &plan).unwrap().rows.remove(0).samples.remove(0);
             samples.elapsed_ns.len() as u64 * samples.batch
         };
@@ -718,7 +719,8 @@ mod probe_tests {
     fn long_iterations_have_fewer_samples_in_one_of_several_launches() {
         let launch = Launch { number: 1, of: 9, order: 1 };
         let samples = [None, Some(launch)].map(|launch| {
-            let plan = Plan { effort: Effort::Time(Duration::from_millis(20)), launch, ..Plan::default() };
+            let settings = LaunchSettings { launch, ..LaunchSettings::default() };
+            let plan = Plan { effort: Effort::Time(Duration::from_millis(20)), settings, ..Plan::default() };
             measure(2, &SLOW, &plan).unwrap().rows.remove(0).summary.unwrap().n
         });
         assert_eq!(samples, [6, 3]);
@@ -728,7 +730,8 @@ mod probe_tests {
     fn launches_share_the_checks_of_a_row() {
         let launch = Launch { number: 2, of: 9, order: 1 };
         let checked = [None, Some(launch)].map(|launch| {
-            let plan = Plan { effort: Effort::Time(Duration::from_millis(30)), launch, ..Plan::default() };
+            let settings = LaunchSettings { launch, ..LaunchSettings::default() };
+            let plan = Plan { effort: Effort::Time(Duration::from_millis(30)), settings, ..Plan::default() };
             measure(2, &MEDIUM, &plan).unwrap().rows.remove(0).checked
         });
         // 64 take less than half of the time. Of those of a launch, 8 are needed and 2 ms allow 10.
@@ -739,7 +742,8 @@ mod probe_tests {
     fn percentiles_get_their_single_iterations_within_the_time_of_the_row() {
         // In batches, one by one, and too long for the time.
         let single = [&FAST, &ALL, &SLOW].map(|bench| {
-            let plan = Plan { least_tail: 6000, ..Plan::default() };
+            let bounds = RowBounds { least_tail: 6000, ..RowBounds::default() };
+            let plan = Plan { bounds, ..Plan::default() };
             measure(2, bench, &plan).unwrap().rows.remove(0).summary.unwrap().tail_n
         });
         assert!(single[0] >= 6000 && single[1] >= 6000 && single[2] < 30, "{single:?}");

@@ -19,7 +19,7 @@ use ombx_compare::{Comparison, SideResults, Turn};
 use ombx_core::{
     benchmark::{Chosen, Registry},
     measure::{
-        plan::{Effort, Launch, Rest},
+        plan::{Effort, Launch, LaunchSettings, Rest},
         runner::Part,
     },
 };
@@ -29,7 +29,7 @@ use ombx_estimate::{
 };
 use ombx_host::since::Since;
 use ombx_launch::{
-    job::{self, launches::random_seed, rank_job::LaunchSettings, selection},
+    job::{self, launches::random_seed, rank_job::settings_word, selection},
     launch::{
         detection,
         finite_run::{self, Interruption},
@@ -179,7 +179,7 @@ pub(crate) fn ab(
                 rest: rests[side].clone(),
                 core_to_core_ns: None,
             };
-            let settings = format!("--launch-settings={}", settings.word());
+            let settings = format!("--launch-settings={}", settings_word(&settings));
             let own = ["run", "--format=jsonl", &settings].map(OsString::from);
             let words: Vec<OsString> = own.into_iter().chain(words.iter().cloned()).collect();
             let place = Turn { of: name.clone(), number, is_open: fixed.is_none() };

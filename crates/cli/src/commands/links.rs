@@ -15,7 +15,7 @@ use ombx_core::{
         memory::{BufferMemory, DEVICE, Staged},
     },
     measure::{
-        plan::{Plan, Verify},
+        plan::{LaunchSettings, Plan, RowBounds, Verify},
         session::check_combinations,
     },
 };
@@ -33,7 +33,6 @@ use ombx_launch::{
     job::{
         self, Extent, Job, Work,
         launches::{Goal, LaunchCount, Launches, random_seed},
-        rank_job::LaunchSettings,
     },
     launch::{detection, finite_run, hosts::slots, start::Start},
     output::destination::Format,
@@ -287,7 +286,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         sizes: Some(args.sizes.clone()),
         chosen,
         effort: args.effort.effort(),
-        least_time: args.min_time.unwrap_or_default(),
+        bounds: RowBounds { least_time: args.min_time.unwrap_or_default(), ..RowBounds::default() },
         batch: args.effort.batch,
         verify: if args.no_verify { Verify::Off } else { Verify::Sampled },
         ..Plan::default()

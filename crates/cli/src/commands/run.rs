@@ -14,7 +14,7 @@ use ombx_core::{
         memory::{CACHE_SIZE, Cache},
     },
     measure::{
-        plan::{Effort, Plan, Under, Verify},
+        plan::{Effort, LaunchSettings, Plan, RowBounds, Under, Verify},
         runner::Part,
         session::{check_combinations, streams},
     },
@@ -23,7 +23,7 @@ use ombx_core::{
 use ombx_estimate::percentiles::Percentiles;
 use ombx_host::performance::kernel_meter;
 use ombx_launch::{
-    job::{self, Extent, Job, Work, launches::Launches, rank_job::LaunchSettings, selection},
+    job::{self, Extent, Job, Work, launches::Launches, rank_job::parse_settings, selection},
     launch::{detection, mpiexec, start::Start},
     result_file,
 };
@@ -265,7 +265,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     /// What `ombx ab` gives to each launch
-    #[arg(long, hide = true, value_name = "WORD", value_parser = LaunchSettings::parse)]
+    #[arg(long, hide = true, value_name = "WORD", value_parser = parse_settings)]
     pub(crate) launch_settings: Option<LaunchSettings>,
 }
 
@@ -427,10 +427,13 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
             Some(time) => Effort::Time(time),
             None => args.effort.effort(),
         },
-        least_time: args.duration.unwrap_or_default(),
         interval: args.interval,
         counters: args.counters.then_some(kernel_meter),
-        least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
+        bounds: RowBounds {
+            least_time: args.duration.unwrap_or_default(),
+            least_tail: args.output.shown.percentiles.as_ref().map_or(0, Percentiles::samples),
+            ..RowBounds::default()
+        },
         batch: args.effort.batch,
         under: args.under.clone(),
         verify: if args.no_verify { Verify::Off } else { args.verify },

@@ -31,7 +31,7 @@ const RATE_OF_LOAD: &str = "congestors_mb_per_s";
 pub(super) fn measure(all: &Ranks<'_>, choice: Choice, plan: &Plan, sink: &mut dyn Sink) -> Result<()> {
     let (team, bench) = (all.team, choice.bench);
     let needed = bench.ranks.layout.ranks_wanted(plan.pairs());
-    let seed = plan.launch.map_or(0, |launch| launch.order);
+    let seed = plan.settings.launch.map_or(0, |launch| launch.order);
     let least_of_load = Under::least_ranks(&plan.under);
     let division = match Division::new(team, all.places, needed, least_of_load, seed) {
         Err(e) if e.kind() == Kind::Unsupported => return skip(team, bench, None, &e, sink),

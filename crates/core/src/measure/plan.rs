@@ -30,16 +30,10 @@ pub struct Plan {
     pub effort: Effort,
     /// Effort for messages above a size, as in the OSU benchmarks.
     pub effort_above: Option<(Bytes, Effort)>,
-    /// Minimum time of sampling for one row, whatever its effort.
-    pub least_time: Duration,
-    /// Maximum time of sampling for a row with a fixed number of iterations, of which it then runs fewer; at least one sample.
-    pub most_time: Option<Duration>,
-    /// Minimum number of single iterations to time for percentiles, if they fit into the time of the row.
-    pub least_tail: u64,
+    /// Bounds of a row, whatever its effort.
+    pub bounds: RowBounds,
     /// Iterations per sample; calibrated if `None`.
     pub batch: Option<u64>,
-    /// Iterations per sample of each row, as an earlier launch calibrated them.
-    pub known_batches: KnownBatches,
     /// How many iterations are verified.
     pub verify: Verify,
     /// Time after which the figure of a row that is still measured goes to the sink, again and again; never if `None`.
@@ -47,12 +41,8 @@ pub struct Plan {
     /// Opens the counters of the thread that measures, which rows then show per operation; nothing is counted if `None`.
     #[serde(with = "performance::of_kernel")]
     pub counters: Option<OpenMeter>,
-    /// Number of this launch, if there are several.
-    pub launch: Option<Launch>,
-    /// What is left of the plan for these ranks.
-    pub rest: Rest,
-    /// Half the round trip of a cache line between the first two cores of the host, in nanoseconds, as found before the ranks started.
-    pub core_to_core_ns: Option<f64>,
+    /// What this launch takes from those before it.
+    pub settings: LaunchSettings,
 }
 
 impl Plan {
@@ -151,7 +141,7 @@ impl Default for Effort {
 impl Plan {
     /// Returns the longest time of sampling for one row; `None` for a fixed number of iterations.
     pub fn row_time(&self) -> Option<Duration> {
-        self.effort.time().map(|time| time.max(self.least_time))
+        self.effort.time().map(|time| time.max(self.bounds.least_time))
     }
 
     /// Returns when a row of this message size ends.
@@ -161,6 +151,42 @@ impl Plan {
             _ => self.effort,
         }
     }
+
+    /// Makes it the plan of one launch.
+    pub fn set_launch(&mut self, settings: LaunchSettings) {
+        if let (Some(time), Effort::Precision { .. }) = (settings.row_time, self.effort) {
+            self.effort = Effort::Time(time);
+        }
+        self.settings = settings;
+    }
+}
+
+/// Bounds of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RowBounds {
+    /// Minimum time of sampling.
+    pub least_time: Duration,
+    /// Maximum time of sampling with a fixed number of iterations, of which the row then runs fewer; at least one sample.
+    pub most_time: Option<Duration>,
+    /// Minimum number of single iterations to time for percentiles, if they fit into the time of the row.
+    pub least_tail: u64,
+}
+
+/// What one launch takes from those before it. `ombx ab` gives it to other builds: a field that one does not know is ignored, and one that
+/// it does not get has its default.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LaunchSettings {
+    /// Number and order of this launch among several.
+    pub launch: Option<Launch>,
+    /// Time of each row in this launch.
+    pub row_time: Option<Duration>,
+    /// Iterations per sample of each row, as an earlier launch calibrated them.
+    pub batches: KnownBatches,
+    /// What is left of the plan for these ranks.
+    pub rest: Rest,
+    /// Half the round trip of a cache line between the first two cores of the host, in nanoseconds, as found before the ranks started.
+    pub core_to_core_ns: Option<f64>,
 }
 
 /// One of several launches of the same plan. Each runs the cases in another order.

@@ -114,7 +114,7 @@ impl OpenCase<'_, '_> {
         if let Effort::Fixed { warmup, .. } = self.effort {
             // A minimum or maximum time needs the time of an iteration.
             let plan = self.session.plan;
-            let is_timed = !plan.least_time.is_zero() || plan.most_time.is_some();
+            let is_timed = !plan.bounds.least_time.is_zero() || plan.bounds.most_time.is_some();
             let warmup = if is_timed { warmup.max(1) } else { warmup };
             // Parts are signs of progress. Each is twice as long as the one before, until it lasts long enough.
             let batch = self.kernel.batch().unwrap_or(1);
@@ -154,7 +154,7 @@ impl OpenCase<'_, '_> {
             None => {
                 let least_ns = self.kernel.least_sample_ns(self.session.clock)?;
                 let most = self.most_of_sample(usual_ns);
-                let least_time = self.session.plan.least_time;
+                let least_time = self.session.plan.bounds.least_time;
                 stop::batch_for(iteration_ns, facts)
                     .max(stop::batch_lasting(least_ns, iteration_ns).min(most))
                     .max(stop::batch_within(least_time, self.max_samples(), iteration_ns))
@@ -284,7 +284,8 @@ impl OpenCase<'_, '_> {
             Effort::Fixed { .. } => first,
             _ => stop::samples_within(self.max_time(), sample_ns),
         };
-        let launch = self.session.plan.launch.map_or_else(|| self.session.clock.raw(), |launch| launch.order);
+        let launch =
+            self.session.plan.settings.launch.map_or_else(|| self.session.clock.raw(), |launch| launch.order);
         let seed = alignment::seed(launch, &self.key);
         self.alignment.agree(self.session.team, affordable, seed)
     }
@@ -318,7 +319,7 @@ impl OpenCase<'_, '_> {
     fn planned_ns(&self, first: u64, sample_ns: f64) -> f64 {
         match self.effort {
             Effort::Fixed { .. } => first as f64 * sample_ns,
-            _ => self.max_time().max(self.session.plan.least_time).as_nanos() as f64,
+            _ => self.max_time().max(self.session.plan.bounds.least_time).as_nanos() as f64,
         }
     }
 
@@ -327,7 +328,7 @@ impl OpenCase<'_, '_> {
         let team = self.session.team;
         let iteration_ns = sampling.spent.as_nanos() as f64 / sampling.iterations as f64;
         let affordable = self.effort.time().map_or(0, |time| stop::samples_within(time, iteration_ns));
-        let least = self.session.plan.least_tail.min(affordable);
+        let least = self.session.plan.bounds.least_tail.min(affordable);
         let samples = stop::tail_samples(sampling.spent, iteration_ns).max(least).min(self.max_samples());
         let samples = team.broadcast_value(samples)?;
         if samples > 0 {
@@ -352,7 +353,7 @@ impl OpenCase<'_, '_> {
         team.barrier()?;
         team.read_buffers()?;
         let mut found = first_mismatch(team, self.kernel.check(fill)?)?;
-        let wanted = stop::checks_of_row(whole, self.session.plan.launch);
+        let wanted = stop::checks_of_row(whole, self.session.plan.settings.launch);
         let (start, mut checked, mut more) = (self.session.clock.mark(), 0, 1);
         while found == Check::Passed && more > 0 {
             let mut mine = Check::Passed;
@@ -418,23 +419,26 @@ impl OpenCase<'_, '_> {
                     // A kernel that fixes its batch needs whole batches.
                     None if self.kernel.batch().is_some() => (iterations.div_ceil(batch), batch),
                     // The batch is sized so that the samples of a row last the minimum time.
-                    None if !self.session.plan.least_time.is_zero() => {
+                    None if !self.session.plan.bounds.least_time.is_zero() => {
                         (iterations.div_ceil(batch).max(stop::LEAST_FOR_INTERVAL), batch)
                     }
                     None => stop::divide(iterations, batch),
                 };
                 let sample_ns = warm_up.sample_ns / warm_up.batch as f64 * batch as f64;
                 let affordable = |time| stop::samples_within(time, sample_ns).max(1);
-                (batch, self.session.plan.most_time.map_or(samples, |time| samples.min(affordable(time))))
+                (
+                    batch,
+                    self.session.plan.bounds.most_time.map_or(samples, |time| samples.min(affordable(time))),
+                )
             }
             Effort::Precision { .. } | Effort::Time(_) => {
                 let max_time = self.max_time();
                 let samples = match self.kernel.interval_ns() {
                     None => stop::first_round(warm_up.sample_ns, max_time, self.least_samples()),
                     Some(interval_ns) => {
-                        let time = max_time.max(self.session.plan.least_time);
+                        let time = max_time.max(self.session.plan.bounds.least_time);
                         stop::scheduled_round(warm_up.sample_ns.max(interval_ns), time)
-                            .max(self.session.plan.least_tail)
+                            .max(self.session.plan.bounds.least_tail)
                     }
                 };
                 (batch, samples.min(self.max_samples()))
@@ -450,7 +454,7 @@ impl OpenCase<'_, '_> {
                 .by_effort(total, sampling)
                 .map_or_else(|ending| ending, |_| Some(Ending::OutOfBudget)));
         }
-        let least = self.session.plan.least_time;
+        let least = self.session.plan.bounds.least_time;
         let for_time = stop::samples_until(least, total, sampling.spent, self.max_samples());
         let next =
             match (self.by_effort(total, sampling), for_time.max(self.for_percentiles(total, sampling))) {
@@ -469,7 +473,7 @@ impl OpenCase<'_, '_> {
         let iteration_ns = sampling.spent.as_nanos() as f64 / total as f64;
         let affordable = stop::samples_within(time.saturating_sub(sampling.spent), iteration_ns);
         let most = affordable.min(self.max_samples().saturating_sub(total));
-        self.session.plan.least_tail.saturating_sub(total).min(most)
+        self.session.plan.bounds.least_tail.saturating_sub(total).min(most)
     }
 
     /// Returns what the effort demands.
@@ -480,7 +484,8 @@ impl OpenCase<'_, '_> {
 
     /// Returns the minimum number of samples of this row.
     fn least_samples(&self) -> u64 {
-        let is_of_launches = matches!(self.effort, Effort::Time(_)) && self.session.plan.launch.is_some();
+        let is_of_launches =
+            matches!(self.effort, Effort::Time(_)) && self.session.plan.settings.launch.is_some();
         if is_of_launches { stop::LEAST_OF_LAUNCH } else { stop::LEAST_FOR_INTERVAL }
     }
 

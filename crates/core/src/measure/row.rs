@@ -180,7 +180,7 @@ pub fn measure(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Ca
         legs: (factory.kind.work)(case).legs,
         aggregation: row.aggregation,
         sharing: factory.sharing,
-        known_batch: session.plan.known_batches.get(&row.key),
+        known_batch: session.plan.settings.batches.get(&row.key),
         key: row.key.clone(),
         alignment: Alignment::new(None, team.rank(), assignment.neighbours(team.rank())),
         meter: None,

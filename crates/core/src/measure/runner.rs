@@ -53,12 +53,12 @@ pub fn run_all(
     let mut benchmarks: Vec<(Choice, &Plan)> = planned.collect();
     let needed = benchmarks.iter().map(|(choice, plan)| choice.bench.ranks.threading.max(plan.chosen.get()));
     let threading = needed.max().unwrap_or(Threading::Single);
-    if let Some(launch) = parts.first().and_then(|part| part.plan.launch) {
+    if let Some(launch) = parts.first().and_then(|part| part.plan.settings.launch) {
         benchmarks = launch.arrange(benchmarks);
     }
-    let rest = parts.first().map(|part| part.plan.rest.clone()).unwrap_or_default();
+    let rest = parts.first().map(|part| part.plan.settings.rest.clone()).unwrap_or_default();
     for (number, (choice, plan)) in benchmarks.into_iter().enumerate().skip(rest.first) {
-        if !plan.rest.leaves_out(&format!("{}/", choice.bench.name)) {
+        if !plan.settings.rest.leaves_out(&format!("{}/", choice.bench.name)) {
             run.sink.event(&Event::Benchmark { number, bench: choice.bench.name.into() })?;
             let after = rest.after.filter(|_| number == rest.first);
             run.benchmark((team, clock, threading), choice, plan, after)?;
@@ -232,15 +232,15 @@ fn describe_all(parts: &[Part]) -> BTreeMap<String, String> {
             })
             .collect(),
     };
-    if let Some(Launch { number, of, order }) = parts.first().and_then(|part| part.plan.launch) {
+    if let Some(Launch { number, of, order }) = parts.first().and_then(|part| part.plan.settings.launch) {
         let launch =
             [("launch", number.to_string()), ("launches", of.to_string()), ("order", order.to_string())];
         options.extend(launch.map(|(name, value)| (name.to_owned(), value)));
     }
-    if let Some(run) = parts.first().and_then(|part| part.plan.rest.run.clone()) {
+    if let Some(run) = parts.first().and_then(|part| part.plan.settings.rest.run.clone()) {
         options.insert(CONTINUES.into(), run);
     }
-    if let Some(latency) = parts.first().and_then(|part| part.plan.core_to_core_ns) {
+    if let Some(latency) = parts.first().and_then(|part| part.plan.settings.core_to_core_ns) {
         options.insert("core_to_core_ns".into(), latency.to_string());
     }
     options
@@ -265,10 +265,10 @@ pub fn describe(plan: &Plan, choices: &[Choice]) -> BTreeMap<String, String> {
             set("warmup", warmup.to_string());
         }
     }
-    if !plan.least_time.is_zero() {
-        set("min_time_s", plan.least_time.as_secs_f64().to_string());
+    if !plan.bounds.least_time.is_zero() {
+        set("min_time_s", plan.bounds.least_time.as_secs_f64().to_string());
     }
-    if let Some(most) = plan.most_time {
+    if let Some(most) = plan.bounds.most_time {
         set("max_time_s", most.as_secs_f64().to_string());
     }
     if let Some((limit, Effort::Fixed { iterations, warmup })) = plan.effort_above {

@@ -132,7 +132,7 @@ impl<'a> Session<'a> {
             self.after.take_if(|_| RowName::new(key) == after);
             return false;
         }
-        !self.plan.rest.leaves_out(key)
+        !self.plan.settings.rest.leaves_out(key)
     }
 
     /// Returns the first selected value of a parameter; the default of its type if the benchmark does not have it.
@@ -163,7 +163,7 @@ impl<'a> Session<'a> {
         };
         let all = all.into_iter().flat_map(sized);
         let cases = all.filter(|case| is_measured(self.bench, self.plan, case)).collect();
-        Ok(match self.plan.launch {
+        Ok(match self.plan.settings.launch {
             Some(launch) => launch.arrange(cases),
             None => cases,
         })

@@ -190,7 +190,7 @@ pub(in crate::two_sided) fn at_each_rate(
     metric: Metric,
     open: OpenScheduled<'_>,
 ) -> Result<()> {
-    let seed = session.plan.launch.map_or(0, |launch| launch.order);
+    let seed = session.plan.settings.launch.map_or(0, |launch| launch.order);
     let open = |cx: &Context<'_>, case: &Case| {
         // A rate that is not possible is the reason of a skipped row.
         let rate = case.get::<Rate>().of_messages(case.bytes.0)?;

@@ -10,7 +10,7 @@ use ombx_core::{
         payload::Datatype,
     },
     measure::{
-        plan::{Effort, Plan},
+        plan::{Effort, Plan, RowBounds},
         runner::Part,
     },
 };
@@ -239,7 +239,8 @@ pub fn parts(
     let is_rooted = bench.has(Root::PARAMETER);
     let auto = if is_rooted { IterationPolicy::Multiple } else { IterationPolicy::Dynamic };
     let policy = options.iter_policy.unwrap_or(usual).or_if_auto(auto);
-    let plan = Plan { most_time: policy.most_time(options.time), ..plan };
+    let bounds = RowBounds { most_time: policy.most_time(options.time), ..RowBounds::default() };
+    let plan = Plan { bounds, ..plan };
     let warmup = if options.warm_up.unwrap_or(true) { WARM_UP } else { 0 };
     let mut parts = Vec::new();
     let counts = match table.ranks {

@@ -11,7 +11,7 @@ use flate2::{
     Compression,
     read::{DeflateDecoder, DeflateEncoder},
 };
-use ombx_core::measure::plan::{Effort, Launch, Plan, Rest};
+use ombx_core::measure::plan::LaunchSettings;
 use ombx_record::{
     codec,
     error::{Error, Result},
@@ -90,63 +90,42 @@ impl RankJob {
     pub(crate) fn work(&self) -> Work {
         let mut work = self.work.clone();
         match &mut work {
-            Work::Benchmarks(parts) => parts.iter_mut().for_each(|part| self.settings.apply(&mut part.plan)),
+            Work::Benchmarks(parts) => {
+                parts.iter_mut().for_each(|part| part.plan.set_launch(self.settings.clone()));
+            }
             Work::Links(task, plan) => {
                 // Several launches are several random partitions of the pairs into rounds.
-                plan.launch = self.settings.launch;
-                task.seed = plan.launch.map(|launch| launch.order).or(task.seed);
+                plan.settings.launch = self.settings.launch;
+                task.seed = plan.settings.launch.map(|launch| launch.order).or(task.seed);
             }
         }
         work
     }
 }
 
-/// What one launch takes from those before it. `ombx ab` gives it to other builds: a field that one does not know is ignored, and one that
-/// it does not get has its default.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LaunchSettings {
-    /// Number and order of this launch among several.
-    pub launch: Option<Launch>,
-    /// Time of each row in this launch.
-    pub row_time: Option<Duration>,
-    /// Iterations per sample of each row in this launch.
-    pub batches: KnownBatches,
-    /// What is left to measure after cases that have ended their ranks.
-    pub rest: Rest,
-    /// Half the round trip of a cache line between two cores of the host.
-    pub core_to_core_ns: Option<f64>,
+/// Returns the settings of a launch as one word of a command line.
+pub fn settings_word(settings: &LaunchSettings) -> String {
+    URL_SAFE_NO_PAD.encode(serde_json::to_string(settings).unwrap_or_default())
 }
 
-impl LaunchSettings {
-    /// Returns the settings as one word of a command line.
-    pub fn word(&self) -> String {
-        URL_SAFE_NO_PAD.encode(serde_json::to_string(self).unwrap_or_default())
-    }
-
-    /// Reads the word of another process.
-    pub fn parse(word: &str) -> Result<LaunchSettings> {
-        let json = URL_SAFE_NO_PAD.decode(word).ok();
-        let settings = json.and_then(|json| serde_json::from_slice(&json).ok());
-        settings.ok_or_else(|| Error::usage("only ombx ab gives settings of a launch: leave them out"))
-    }
-
-    fn apply(&self, plan: &mut Plan) {
-        plan.launch = self.launch;
-        plan.known_batches = self.batches.clone();
-        plan.rest = self.rest.clone();
-        plan.core_to_core_ns = self.core_to_core_ns;
-        if let (Some(time), Effort::Precision { .. }) = (self.row_time, plan.effort) {
-            plan.effort = Effort::Time(time);
-        }
-    }
+/// Reads the settings of a launch from the word of another process.
+///
+/// # Errors
+/// Usage error: the word holds no settings.
+pub fn parse_settings(word: &str) -> Result<LaunchSettings> {
+    let json = URL_SAFE_NO_PAD.decode(word).ok();
+    let settings = json.and_then(|json| serde_json::from_slice(&json).ok());
+    settings.ok_or_else(|| Error::usage("only ombx ab gives settings of a launch: leave them out"))
 }
 
 #[cfg(test)]
 mod tests {
     use ombx_core::{
         benchmark::{Medium, Registry, Threading},
-        measure::runner::Part,
+        measure::{
+            plan::{Launch, Plan, Rest},
+            runner::Part,
+        },
     };
     use ombx_record::result::RowName;
 
@@ -218,9 +197,9 @@ mod tests {
 
     #[test]
     fn another_build_may_have_other_settings() {
-        assert_eq!(LaunchSettings::parse(&settings().word()).unwrap(), settings());
+        assert_eq!(parse_settings(&settings_word(&settings())).unwrap(), settings());
         let later = URL_SAFE_NO_PAD.encode(r#"{"row_time":null,"of_a_later_build":[1]}"#);
-        assert_eq!(LaunchSettings::parse(&later).unwrap(), LaunchSettings::default());
-        assert!(["", "x", "ü"].iter().all(|word| LaunchSettings::parse(word).is_err()));
+        assert_eq!(parse_settings(&later).unwrap(), LaunchSettings::default());
+        assert!(["", "x", "ü"].iter().all(|word| parse_settings(word).is_err()));
     }
 }

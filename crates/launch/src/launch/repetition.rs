@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, thread, time::Duration};
 
 use ombx_core::{
     benchmark::Benchmark,
-    measure::plan::{Launch, Rest},
+    measure::plan::{Launch, LaunchSettings, Rest},
 };
 use ombx_estimate::launches::{
     Cases, FIRST_ROW_TIME, LEAST_LAUNCHES, LEAST_LONG_LAUNCHES, MOST_LAUNCHES, RowProgress, Schedule,
@@ -19,7 +19,6 @@ use crate::{
     job::{
         Job, Work,
         launches::{Goal, LaunchCount, Launches},
-        rank_job::LaunchSettings,
     },
     launch::timeline::{Phase, Timeline},
     output::progress::Progress,

@@ -201,14 +201,11 @@ mod rank_tests {
 
     use ombx_core::{
         benchmark::{Registry, Threading},
-        measure::plan::{Launch, Plan},
+        measure::plan::{Launch, LaunchSettings, Plan},
     };
     use ombx_record::unit::Bytes;
 
-    use crate::{
-        job::{RankKind, rank_job::LaunchSettings},
-        launch::served::*,
-    };
+    use crate::{job::RankKind, launch::served::*};
 
     /// Returns a job of these benchmarks over sockets.
     fn job(benches: &[&str], chosen: &[(&'static str, &str)]) -> RankJob {

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use ombx_core::{
     benchmark::Benchmark,
-    measure::plan::Effort,
+    measure::plan::{Effort, LaunchSettings, RowBounds},
     two_sided::pattern::{PatternKernel, Semidirectional},
 };
 use ombx_links::verdict::{TIMES_AGAIN, TimesBySize, find_slow};
@@ -127,7 +127,8 @@ fn every_pair_between_halves_is_measured_in_rounds() {
 fn launches_have_other_partitions_of_the_same_links() {
     let of = |number: u32, seed: u64| {
         let launch = Launch { number, of: 2, order: seed };
-        let plan = Plan { launch: Some(launch), ..plan("8") };
+        let settings = LaunchSettings { launch: Some(launch), ..LaunchSettings::default() };
+        let plan = Plan { settings, ..plan("8") };
         let memory = swept(6, &Task { seed: Some(seed), ..task(Mode::Parallel) }, &plan, |_, _| 0);
         let run = memory.run.unwrap();
         assert_eq!((&*run.plan["launch"], &*run.plan["launches"]), (&*number.to_string(), "2"));
@@ -149,7 +150,8 @@ fn launches_have_other_partitions_of_the_same_links() {
 #[test]
 fn a_minimum_time_is_kept_with_a_count_and_with_a_precision() {
     let sampled = |least_us: u64, effort: Effort| {
-        let plan = Plan { least_time: Duration::from_micros(least_us), effort, ..plan("8") };
+        let bounds = RowBounds { least_time: Duration::from_micros(least_us), ..RowBounds::default() };
+        let plan = Plan { bounds, effort, ..plan("8") };
         let memory = swept(2, &task(Mode::Parallel), &plan, |_, _| 0);
         if least_us > 0 {
             assert_eq!(memory.run.unwrap().plan["min_time_s"], (least_us as f64 / 1e6).to_string());

@@ -10,7 +10,7 @@ use ombx_record::{
 use crate::{
     benchmark::{Benchmark, Choice, Layout, Pairs},
     measure::{
-        plan::{Effort, Launch, Plan},
+        plan::{Effort, Launch, LaunchSettings, Plan},
         runner::{Part, run_all},
         session::Memory,
     },
@@ -119,7 +119,10 @@ fn launches_measure_other_ranks() {
             sizes: Some(parse_sizes("0").unwrap()),
             effort: Effort::Fixed { iterations: 20, warmup: 1 },
             under: vec!["sim.flow".parse().unwrap()],
-            launch: Some(Launch { number: 1, of: 2, order }),
+            settings: LaunchSettings {
+                launch: Some(Launch { number: 1, of: 2, order }),
+                ..LaunchSettings::default()
+            },
             ..Plan::default()
         };
         let far = |from: u32, to: u32| 1000 * u64::from(from.max(to));
