@@ -5,6 +5,8 @@
 //! Therefore rounds are equally long, and before each one the ranks exchange empty messages: a random number of them before the first of
 //! several, and [`STEP`] before each further one. The headline is the mean of the rounds' medians, which is a mean over positions.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+
 use ombx_record::{codec::checksum, error::Result, random::SplitMix64, result::Rounds, unit::Rank};
 
 use crate::team::{Shift, Team};
@@ -100,8 +102,9 @@ impl Alignment {
     }
 }
 
-/// Returns the seed of a row: that of its launch and its name.
-pub(crate) fn seed(launch: u64, key: &str) -> u64 {
+/// Returns the seed of a row: from that of its launch and its name. A launch without a seed gets a random one.
+pub(crate) fn seed(launch: Option<u64>, key: &str) -> u64 {
+    let launch = launch.unwrap_or_else(|| RandomState::new().build_hasher().finish());
     SplitMix64(launch ^ checksum(key.as_bytes())).next_u64()
 }
 

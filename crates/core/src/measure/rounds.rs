@@ -284,8 +284,7 @@ impl OpenCase<'_, '_> {
             Effort::Fixed { .. } => first,
             _ => stop::samples_within(self.max_time(), sample_ns),
         };
-        let launch =
-            self.session.plan.settings.launch.map_or_else(|| self.session.clock.raw(), |launch| launch.order);
+        let launch = self.session.plan.settings.launch.map(|launch| launch.order);
         let seed = alignment::seed(launch, &self.key);
         self.alignment.agree(self.session.team, affordable, seed)
     }
