@@ -22,7 +22,7 @@ use crate::{
 
 /// Largest half width of the interval of a row that is fit to publish, as a fraction of its median.
 pub const WIDEST: f64 = 0.1;
-/// Minimum number of checked iterations of a row that is fit to publish: they find data that is wrong in 5 % of iterations with 95 %
+/// Minimum number of checked operations of a row that is fit to publish: they find data that is wrong in 5 % of operations with 95 %
 /// probability.
 pub const LEAST_CHECKED: u64 = 59;
 
@@ -46,9 +46,9 @@ pub fn obstacles(row: &Measurement) -> BTreeSet<String> {
     // The next launch may differ by more than the interval of one launch says.
     let few = (row.launches_in_state() < least_launches(row) && !is_link)
         .then(|| format!("fewer than {LEAST_LAUNCHES} launches"));
-    let is_checked = row.check != Check::Passed || row.checked >= LEAST_CHECKED;
+    let is_checked = row.check != Check::Passed || row.checked_operations() >= LEAST_CHECKED;
     let few_checks =
-        (!is_checked && !is_link).then(|| format!("fewer than {LEAST_CHECKED} checked iterations"));
+        (!is_checked && !is_link).then(|| format!("fewer than {LEAST_CHECKED} checked operations"));
     let half = row.summary.as_ref().and_then(Summary::precision);
     let interval = match half {
         // A link in a round has neither samples nor an interval.
@@ -67,10 +67,10 @@ fn least_launches(row: &Measurement) -> usize {
     least as usize
 }
 
-/// Returns the smallest part of iterations with wrong data that the checks of a row would have found with 95 % probability; `None` if
+/// Returns the smallest part of operations with wrong data that the checks of a row would have found with 95 % probability; `None` if
 /// nothing was checked, or something was found.
 pub fn found_from(row: &Measurement) -> Option<f64> {
-    (row.check == Check::Passed && row.checked > 0).then(|| excluded_from(row.checked))
+    (row.check == Check::Passed && row.checked > 0).then(|| excluded_from(row.checked_operations()))
 }
 
 fn excluded_from(checked: u64) -> f64 {
@@ -84,7 +84,7 @@ pub struct Publishable {
     publishable: usize,
     /// Number of rows by obstacle.
     obstacles: BTreeMap<String, usize>,
-    /// Number of checked iterations of all rows whose check has passed.
+    /// Number of checked operations of all rows whose check has passed.
     checked: u64,
     /// Number of the least checked row; `None` if nothing was checked.
     least_checked: Option<u64>,
@@ -98,8 +98,9 @@ impl Publishable {
         }
         let obstacles = obstacles(row);
         if row.check == Check::Passed && row.checked > 0 {
-            self.checked = self.checked.saturating_add(row.checked);
-            self.least_checked = Some(self.least_checked.map_or(row.checked, |least| least.min(row.checked)));
+            let checked = row.checked_operations();
+            self.checked = self.checked.saturating_add(checked);
+            self.least_checked = Some(self.least_checked.map_or(checked, |least| least.min(checked)));
         }
         self.rows += 1;
         self.publishable += usize::from(obstacles.is_empty());
@@ -113,14 +114,14 @@ impl Publishable {
         self.publishable == self.rows
     }
 
-    /// Returns how many iterations were checked; `None` if nothing was.
+    /// Returns how many operations were checked; `None` if nothing was.
     pub fn verified(&self) -> Option<String> {
         let (checked, least) = (self.checked, self.least_checked?);
         Some(match self.rows {
-            1 if checked == 1 => "verified: the only checked iteration was right".into(),
-            1 => format!("verified: all {checked} checked iterations were right"),
+            1 if checked == 1 => "verified: the only checked operation was right".into(),
+            1 => format!("verified: all {checked} checked operations were right"),
             _ => format!(
-                "verified: all {checked} checked iterations were right ({least} in the least checked row)"
+                "verified: all {checked} checked operations were right ({least} in the least checked row)"
             ),
         })
     }
@@ -130,7 +131,7 @@ impl Publishable {
         let percent = excluded_from(self.least_checked?) * 100.0;
         let decimals = (1.0 - percent.log10().floor()).clamp(0.0, 6.0) as usize;
         Some(format!(
-            "errors in more than {percent:.decimals$} % of the iterations of any row are excluded with 95 % probability"
+            "errors in more than {percent:.decimals$} % of the operations of any row are excluded with 95 % probability"
         ))
     }
 
@@ -260,11 +261,11 @@ mod tests {
         assert!((found_from(&checked(1000)).unwrap() - 0.003).abs() < 1e-5);
         let mut both = Publishable::default();
         both.add(&checked(738));
-        assert_eq!(both.verified().unwrap(), "verified: all 738 checked iterations were right");
+        assert_eq!(both.verified().unwrap(), "verified: all 738 checked operations were right");
         both.add(&checked(9));
         assert_eq!(
             both.verified().unwrap(),
-            "verified: all 747 checked iterations were right (9 in the least checked row)"
+            "verified: all 747 checked operations were right (9 in the least checked row)"
         );
         assert!(both.excluded().unwrap().starts_with("errors in more than 28 % of"), "{both:?}");
         assert!(excluded_from(LEAST_CHECKED) < 0.05 && excluded_from(LEAST_CHECKED - 1) > 0.05);
@@ -297,7 +298,7 @@ mod tests {
         assert!(found(link.clone()).is_empty(), "a link in a round");
         assert_eq!(found(Measurement { samples: vec![Samples::default()], ..link }), ["no interval"]);
         assert_eq!(found(Measurement { launches: None, ..good() }), ["fewer than 9 launches"]);
-        assert_eq!(found(Measurement { checked: 58, ..good() }), ["fewer than 59 checked iterations"]);
+        assert_eq!(found(Measurement { checked: 58, ..good() }), ["fewer than 59 checked operations"]);
         let wide = |half: f64| Summary { ci95: Some([10.0 - half, 10.0 + half]), ..good().summary.unwrap() };
         assert_eq!(
             found(Measurement { summary: Some(wide(1.01)), ..good() }),

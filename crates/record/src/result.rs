@@ -325,6 +325,11 @@ impl Measurement {
         (value.is_finite() && value > 0.0).then_some(value)
     }
 
+    /// Returns the number of operations whose payload was checked.
+    pub fn checked_operations(&self) -> u64 {
+        self.checked.saturating_mul(self.work.map_or(1, |work| work.ops.max(1)))
+    }
+
     /// Returns the value of a figure; `None` if the row does not have it, or it was not resolved.
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.figures.get(name)?.value()

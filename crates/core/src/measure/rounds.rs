@@ -343,8 +343,14 @@ impl OpenCase<'_, '_> {
     /// Compares what arrived, then runs many single iterations, each with a fresh pattern, and compares after each.
     ///
     /// A pattern of its own proves that the data moved in this iteration and not in an earlier one. `whole` such iterations show what
-    /// one delivers. Returns the number of iterations that were checked so.
-    pub(crate) fn verify(&mut self, fill: Fill, whole: u64, sampling: &Sampling) -> Result<(Check, u64)> {
+    /// the `operations` of one deliver. Returns the number of iterations that were checked so.
+    pub(crate) fn verify(
+        &mut self,
+        fill: Fill,
+        whole: u64,
+        operations: u64,
+        sampling: &Sampling,
+    ) -> Result<(Check, u64)> {
         let (team, verify) = (self.session.team, self.session.plan.verify);
         if verify == Verify::Off {
             return Ok((Check::Off, 0));
@@ -352,7 +358,7 @@ impl OpenCase<'_, '_> {
         team.barrier()?;
         team.read_buffers()?;
         let mut found = first_mismatch(team, self.kernel.check(fill)?)?;
-        let wanted = stop::checks_of_row(whole, self.session.plan.settings.launch);
+        let wanted = stop::checks_of_row(whole, operations, self.session.plan.settings.launch);
         let (start, mut checked, mut more) = (self.session.clock.mark(), 0, 1);
         while found == Check::Passed && more > 0 {
             let mut mine = Check::Passed;
@@ -403,7 +409,7 @@ impl OpenCase<'_, '_> {
         let spent = Duration::from_nanos(spent_ns);
         let untimed =
             Sampling { iterations, spent, batch: 1, precision: f64::INFINITY, ..Sampling::default() };
-        let (check, _) = self.verify(last, 1, &untimed)?;
+        let (check, _) = self.verify(last, 1, 1, &untimed)?;
         background.ended(Repeated { bytes: bytes * iterations, spent_ns }, check);
         team.barrier()
     }

@@ -225,7 +225,7 @@ pub fn measure(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Ca
     let iterations = warm_up.iterations + sampling.untimed + sampling.iterations;
     let last = Fill { iterations, ..fill };
     let whole = (factory.kind.iterations_per_check)(case);
-    (row.check, row.checked) = open.verify(last, whole, &sampling)?;
+    (row.check, row.checked) = open.verify(last, whole, (factory.kind.work)(case).ops, &sampling)?;
     row.checked /= whole;
     team.barrier()?;
     phases.verify_ns = stopwatch.lap();

@@ -203,31 +203,29 @@ pub fn next_by_effort(
     next.map_err(|ending| (!matches!(effort, Effort::Time(_))).then_some(ending))
 }
 
-/// Checks of a row in a run of one launch.
+/// Checked operations of a row in a run of one launch.
 const CHECKED: u64 = 64;
-/// Checks of a row in one of several launches: nine launches have 72, of which 59 exclude errors in more than 5 % of the iterations.
+/// Checked operations of a row in one of several launches: nine launches have 72, of which 59 exclude errors in more than 5 % of the
+/// operations.
 const CHECKED_OF_LAUNCH: u64 = 8;
-/// Parts of the time of the samples that checks may take: up to this number of iterations, and beyond it.
-const PARTS_FOR_CHECKS: [f64; 2] = [0.5, 0.05];
-/// Times for checks that every row has, likewise. A row with checks of at most 2 ms has all of them in each of several launches, however
-/// short its samples are. A message of 4 MiB, the largest of default sweeps, took 1.3 to 1.6 ms where this was chosen.
-const LEAST_FOR_CHECKS: [Duration; 2] = [Duration::from_millis(16), Duration::from_millis(2)];
+/// Part of the time of the samples that checks may take, and the time that they may take in any case.
+const PART_FOR_CHECKS: f64 = 0.5;
+const LEAST_FOR_CHECKS: Duration = Duration::from_millis(16);
 
-/// Returns how many checks a row should have, if `whole` of them show everything that one iteration delivers. A row
-/// of one of several launches has fewer.
-pub fn checks_of_row(whole: u64, launch: Option<Launch>) -> u64 {
-    if launch.is_some() { CHECKED_OF_LAUNCH * whole } else { CHECKED.max(whole) }
+/// Returns how many iterations of a row are checked, if `whole` of them show everything that the `operations` of one iteration deliver. A
+/// row of one of several launches has fewer.
+pub fn checks_of_row(whole: u64, operations: u64, launch: Option<Launch>) -> u64 {
+    let wanted = if launch.is_some() { CHECKED_OF_LAUNCH } else { CHECKED };
+    whole * wanted.div_ceil(operations.max(1))
 }
 
 /// Returns how many more iterations are checked after `checked` of `wanted` in the time `spent`, for samples that took `sampled`; at most
 /// as many again.
 pub fn more_checks(checked: u64, wanted: u64, spent: Duration, sampled: Duration) -> u64 {
     let each = spent.as_secs_f64() / checked as f64;
-    let affordable = |at: usize| {
-        let time = sampled.mul_f64(PARTS_FOR_CHECKS[at]).max(LEAST_FOR_CHECKS[at]);
-        (time.saturating_sub(spent).as_secs_f64() / each.max(1e-9)) as u64
-    };
-    affordable(0).min(wanted.saturating_sub(checked)).max(affordable(1)).min(checked)
+    let time = sampled.mul_f64(PART_FOR_CHECKS).max(LEAST_FOR_CHECKS);
+    let affordable = (time.saturating_sub(spent).as_secs_f64() / each.max(1e-9)) as u64;
+    affordable.min(wanted.saturating_sub(checked)).min(checked)
 }
 
 #[cfg(test)]
@@ -381,10 +379,8 @@ mod tests {
 
     #[test]
     fn checks_take_a_part_of_the_time_of_the_samples() {
-        let wanted = checks_of_row(1, None);
-        // 100 x 10 us are 5 % of 20 ms, but every row has 2 ms.
-        assert_eq!(checked(wanted, 10, 20), 200);
-        assert_eq!(checked(wanted, 10, 100), 500);
+        let wanted = checks_of_row(1, 1, None);
+        assert_eq!((checked(wanted, 10, 20), checked(wanted, 10, 100)), (64, 64));
         // 64 x 100 us are less than 16 ms, and 64 x 1 ms more.
         assert_eq!((checked(wanted, 100, 20), checked(wanted, 1000, 20)), (64, 16));
         // One is always checked.
@@ -393,18 +389,21 @@ mod tests {
 
     #[test]
     fn launches_share_the_checks_of_a_row() {
-        let wanted = checks_of_row(1, Some(Launch { number: 1, of: 9, order: 0 }));
+        let launch = Some(Launch { number: 1, of: 9, order: 0 });
+        let wanted = checks_of_row(1, 1, launch);
         assert!(9 * wanted >= 59);
-        // 2 ms allow 20, 16 ms allow 8, whether samples take 4 ms or 10 ms.
+        // 16 ms allow 8, whether samples take 4 ms or 10 ms.
         for sampled_ms in [4, 10] {
-            assert_eq!([100, 300, 1000, 2000].map(|us| checked(wanted, us, sampled_ms)), [20, 8, 8, 8]);
+            assert_eq!([100, 300, 1000, 2000].map(|us| checked(wanted, us, sampled_ms)), [8; 4]);
         }
         assert_eq!(checked(wanted, 4000, 4), 4);
         // Half of 240 ms allows one check of 80 ms.
         assert_eq!(checked(wanted, 80_000, 240), 1);
-        // Messages of a window that share a buffer are checked one by one.
-        assert_eq!(checks_of_row(64, Some(Launch { number: 1, of: 9, order: 0 })), 512);
-        assert_eq!(checked(512, 100, 4), 160);
-        assert_eq!([checks_of_row(4, None), checks_of_row(100, None)], [64, 100]);
+        // One window has more operations than that. Where its messages share a buffer, one is seen at a time.
+        assert_eq!([checks_of_row(1, 64, launch), checks_of_row(64, 64, launch)], [1, 64]);
+        assert_eq!(
+            [checks_of_row(1, 2, launch), checks_of_row(4, 1, None), checks_of_row(1, 64, None)],
+            [4, 256, 1]
+        );
     }
 }

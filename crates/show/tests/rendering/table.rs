@@ -200,10 +200,10 @@ fn notes_are_shown_on_request_only() {
     assert!(grid(&all)[2].ends_with(" governor powersave, bimodal"), "{all}");
     assert!(all.contains("  governor: set the governor"), "{all}");
     let sum = "\n1 of 3 rows is fit to publish; 2 not: ranks on the same CPU (1), samples in two groups (1)\n\
-               verified: all 1800 checked iterations were right (600 in the least checked row)\n";
+               verified: all 3600 checked operations were right (1200 in the least checked row)\n";
     assert!(usual.contains(sum), "{usual}");
     let excluded =
-        "errors in more than 0.50 % of the iterations of any row are excluded with 95 % probability\n";
+        "errors in more than 0.25 % of the operations of any row are excluded with 95 % probability\n";
     assert!(all.contains(sum) && all.contains(excluded), "{all}");
 }
 

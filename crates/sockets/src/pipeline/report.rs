@@ -248,7 +248,7 @@ impl Measuring<'_, '_> {
         if !self.checks || self.compares_all(self.timed) {
             return Ok(());
         }
-        let wanted = stop::checks_of_row(1, self.session.plan.settings.launch);
+        let wanted = stop::checks_of_row(1, 1, self.session.plan.settings.launch);
         let (since, mut more) = (Since::now(), 1);
         while self.check == Check::Passed && more > 0 {
             self.run(Data::Fresh)?;
