@@ -3,7 +3,7 @@
 //! Libraries keep messages in rings. A kernel that repeats a fixed number of messages may meet the same positions of a ring in every
 //! iteration, and its time is then decided by how many messages were sent before it: those of barriers, of other rows, of the engine.
 //! Therefore rounds are equally long, and before each one the ranks exchange empty messages: a random number of them before the first of
-//! several, and [`STEP`] before each further one. The headline is the mean of the rounds' medians, which is a mean over positions.
+//! several, and a fixed number before each further one. The headline is the mean of the rounds' medians, which is a mean over positions.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 

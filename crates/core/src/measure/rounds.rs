@@ -181,7 +181,10 @@ impl OpenCase<'_, '_> {
         let team = self.session.team;
         let (batch, first) = self.first_round(warm_up);
         self.align(warm_up, batch, first)?;
-        let first = self.whole(first, self.max_samples()).max(1);
+        let first = match self.effort {
+            Effort::Fixed { .. } => first,
+            _ => self.whole(first.max(self.alignment.spread()), self.max_samples()),
+        };
         let mut sampling = Sampling {
             batch,
             one_stamp_each: self.kernel.batch().is_some(),
@@ -282,22 +285,17 @@ impl OpenCase<'_, '_> {
         let sample_ns = warm_up.sample_ns / warm_up.batch as f64 * batch as f64;
         let affordable = match self.effort {
             Effort::Fixed { .. } => first,
-            _ => stop::samples_within(self.max_time(), sample_ns),
+            _ => stop::samples_within(self.max_time(), sample_ns).min(self.max_samples()),
         };
         let launch = self.session.plan.settings.launch.map(|launch| launch.order);
         let seed = alignment::seed(launch, &self.key);
         self.alignment.agree(self.session.team, affordable, seed)
     }
 
-    /// Returns samples of whole rounds that are spread over a ring together, at most `most`; 0 if not one of these fits. A fixed number of
-    /// iterations stays what it is.
+    /// Returns the nearest number of samples that consists of rounds that are spread over a ring together, at most `most`; it may be 0.
     fn whole(&self, samples: u64, most: u64) -> u64 {
         let spread = self.alignment.spread();
-        match self.effort {
-            Effort::Fixed { .. } => samples,
-            _ if samples < spread.div_ceil(2) => 0,
-            _ => samples.next_multiple_of(spread).min(most - most % spread),
-        }
+        ((samples + spread / 2) / spread * spread).min(most - most % spread)
     }
 
     /// Returns how many of the chosen samples are taken next: those that fit into the maximum time between two decisions, and into an
@@ -532,23 +530,19 @@ impl OpenCase<'_, '_> {
             .collect();
         team.barrier()?;
         let start = clock.mark();
-        if let Some(meter) = &mut self.meter {
-            meter.start();
-        }
         let mut threads = vec![RoundSamples::default(); kernel.clocks()];
         for (part, stamps) in parts.iter().zip(&mut stamps) {
             part.shift.map_or(Ok(()), |messages| team.shift(messages))?;
+            self.meter.iter_mut().for_each(|meter| meter.start());
             match self.role {
                 Role::Active => kernel.timed(clock, batch, stamps)?,
                 Role::Passive => kernel.answered(batch, part.samples)?,
             }
+            self.meter.iter_mut().for_each(|meter| meter.stop());
             // Kernels that agree on starts keep those of the last part.
             for (thread, stamps) in threads.iter_mut().zip(stamps) {
                 thread.append(kernel.samples(clock, stamps));
             }
-        }
-        if let Some(meter) = &mut self.meter {
-            meter.stop();
         }
         team.barrier()?;
         let spent_ns = start.elapsed_ns();

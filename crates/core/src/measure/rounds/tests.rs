@@ -43,8 +43,26 @@ fn only_timed_rounds_count_and_only_if_they_are_to() {
         measure(2, &METERED, &plan).unwrap().rows.remove(0)
     };
     let figures = row(Some(|| Box::new(PerRound::default()))).figures;
-    // The warm-up is repeated at the start of the only round: 62 iterations of two messages.
-    assert_eq!(figures[INSTRUCTIONS], Figure::Value(50.0));
+    // The warm-up is repeated before 15 rounds of 4 samples: 62 iterations of two messages, in 16 parts.
+    assert_eq!(figures[INSTRUCTIONS], Figure::Value(16.0 * 6200.0 / 62.0 / 2.0));
     assert_eq!(figures["cycles_per_op"], Figure::Unresolved("unavailable: a test".into()));
     assert!(!row(None).figures.contains_key(INSTRUCTIONS));
+}
+
+#[test]
+fn samples_are_whole_rounds_as_far_as_the_row_has_time() {
+    let (mut lengths, time) = (Vec::new(), |us| std::time::Duration::from_micros(us));
+    // An iteration takes 2 us.
+    for max_time in [time(40), time(80), time(200), time(2000)] {
+        let effort = Effort::Precision { precision: 0.01, max_time };
+        let plan = Plan { sizes: Some(vec![Bytes(8)]), effort, batch: Some(1), ..Plan::default() };
+        let row = measure(2, &METERED, &plan).unwrap().rows.remove(0);
+        let samples = &row.samples[0];
+        let round = samples.rounds.map(|rounds| rounds.samples as usize);
+        let spread = round.unwrap_or(1) * 8;
+        assert!(samples.elapsed_ns.len() >= 6, "{samples:?}");
+        assert!(round.is_none() || samples.elapsed_ns.len().is_multiple_of(spread), "{samples:?}");
+        lengths.push(round);
+    }
+    assert_eq!(lengths, [None, Some(4), Some(8), Some(16)]);
 }
