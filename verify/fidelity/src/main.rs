@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a program that reports to a person or to a CI log")]
 
+mod alignments;
 mod branch;
 mod callgrind;
 mod comparison;
@@ -39,6 +40,9 @@ fn run(options: &Options) -> Result<ExitCode> {
     }
     if options.outside {
         return outside::main(options, &workspace);
+    }
+    if options.alignments {
+        return alignments::main(options, &workspace);
     }
     if options.branch {
         return branch::main(options, &workspace);

@@ -51,6 +51,10 @@ pub(crate) struct Options {
     /// Compare two libraries that differ by one branch per message: by `ombx ab`, and by callgrind
     #[arg(long, conflicts_with_all = ["sockets", "line_rate", "instructions", "slowed", "row", "row_time", "minutes", "outside"])]
     pub(crate) branch: bool,
+    /// Compare figures after several numbers of earlier messages, which a preloaded library sends, with each other and with a C program
+    /// that measures every position of the queue
+    #[arg(long, conflicts_with_all = ["sockets", "line_rate", "instructions", "slowed", "row", "row_time", "minutes", "outside", "branch"])]
+    pub(crate) alignments: bool,
     /// Compare `ombx run` and `ombx osu` with plain C programs, each in processes of its own, in turns
     #[arg(long, conflicts_with_all = ["sockets", "instructions", "slowed", "row_time", "minutes"])]
     pub(crate) outside: bool,

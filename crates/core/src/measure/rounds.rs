@@ -115,6 +115,7 @@ impl OpenCase<'_, '_> {
             // A minimum or maximum time needs the time of an iteration.
             let plan = self.session.plan;
             let is_timed = !plan.bounds.least_time.is_zero() || plan.bounds.most_time.is_some();
+            let warmup = warmup - self.leading_iterations();
             let warmup = if is_timed { warmup.max(1) } else { warmup };
             // Parts are signs of progress. Each is twice as long as the one before, until it lasts long enough.
             let batch = self.kernel.batch().unwrap_or(1);
@@ -201,7 +202,8 @@ impl OpenCase<'_, '_> {
         let planned_ns = self.planned_ns(first, warm_up.sample_ns);
         let mut more = team.broadcast_value(self.part_of(chosen, &sampling, warm_up.usual_ns))?;
         let mut total = 0;
-        let leading = self.leading(batch);
+        // Samples that are dropped.
+        let leading = self.leading_iterations().div_ceil(batch);
         while more > 0 {
             let before = if total == 0 { leading } else { 0 };
             let mut parts = self.alignment.divide(more);
@@ -265,14 +267,14 @@ impl OpenCase<'_, '_> {
         Ok(sampling)
     }
 
-    /// Returns the number of samples that are dropped at the start of the first round. A fixed warm-up is repeated there: the messages
-    /// with which ranks agree lie between it and the samples, and would otherwise be part of what an average contains. Kernels with a
-    /// schedule, or with an order of their own within a batch, have none.
-    fn leading(&self, batch: u64) -> u64 {
+    /// Returns how many iterations of a fixed warm-up run right before the samples: half of them. The messages with which ranks agree lie
+    /// between the others and the samples, and would otherwise be part of what an average contains. Kernels with a schedule, or with an
+    /// order of their own within a batch, have none.
+    fn leading_iterations(&self) -> u64 {
         let is_plain =
             self.kernel.interval_ns().is_none() && self.kernel.batch().is_none_or(|batch| batch == 1);
         match self.effort {
-            Effort::Fixed { warmup, .. } if is_plain => warmup.div_ceil(batch),
+            Effort::Fixed { warmup, .. } if is_plain => warmup / 2,
             _ => 0,
         }
     }
