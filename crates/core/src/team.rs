@@ -23,8 +23,8 @@ pub struct Fabric {
 
 /// Ranks 0 to `size` - 1 that take part in a benchmark.
 ///
-/// Every function except `rank`, `size`, `fabric`, `software`, `place`, `name_task`, `release_memory`, `write_buffers`, `read_buffers`, `abort`
-/// and `pair` is collective: all ranks call it, in the same order.
+/// Every function is collective, that is, all ranks call it, in the same order; except `rank`, `size`, `fabric`, `software`, `place`,
+/// `has_queues`, `name_task`, `release_memory`, `write_buffers`, `read_buffers`, `abort` and `pair`.
 pub trait Team: Any {
     /// Returns this rank.
     fn rank(&self) -> Rank;
@@ -42,8 +42,11 @@ pub trait Team: Any {
     }
     /// Waits until every rank has called it.
     fn barrier(&self) -> Result<()>;
-    /// Exchanges empty messages, which move the positions of later ones in the queues of the library. A transport without such queues
-    /// exchanges none.
+    /// Returns whether the transport keeps messages in queues, in which empty messages move the positions of later ones.
+    fn has_queues(&self) -> bool {
+        false
+    }
+    /// Exchanges empty messages.
     fn shift(&self, _messages: Shift) -> Result<()> {
         Ok(())
     }

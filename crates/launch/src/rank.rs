@@ -39,7 +39,7 @@ use crate::{
 #[cfg(feature = "sockets")]
 use crate::launch::invitation::Invitation;
 
-/// How many times longer a rank may make no progress than a case of the launching process, which ends it earlier.
+/// Time limit of the watchdog for a case, in multiples of that of the launching process, which therefore acts first.
 const WATCHDOG_FACTOR: u32 = 4;
 
 /// Tells the other ranks of the launcher about an error that this rank has found before it started MPI, and waits until rank 0 has printed it.
@@ -137,7 +137,7 @@ fn watch(work: &Work, timeout: Option<Duration>, limit: Duration, factor: u32) {
     let (ranks, online) = (detection::ranks_here().unwrap_or(1), place_of_thread().online);
     let shared = u32::try_from(ranks.div_ceil(online.into())).unwrap_or(1);
     let silence = work.silence(timeout, shared.max(host::processes_per_cpu(online))).saturating_mul(factor);
-    // Without a watchdog, the launching process has a time limit too.
+    // Where no timer can be had, a launching process has a time limit too, and a launcher of the user its own.
     let _ = watchdog::start([job::start_time_limit(timeout).max(silence), silence], limit);
 }
 

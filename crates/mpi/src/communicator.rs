@@ -532,6 +532,10 @@ impl Team for MpiTeam {
         self.comm.barrier()
     }
 
+    fn has_queues(&self) -> bool {
+        true
+    }
+
     fn shift(&self, messages: Shift) -> Result<()> {
         self.comm.shift(messages)
     }

@@ -1,11 +1,11 @@
 //! Random numbers and permutations that are the same on every rank.
 
-/// Rounds of the network.
+/// Rounds of the Feistel network.
 const ROUNDS: usize = 4;
 
 /// A permutation of `0..n`. Evaluation and inversion need constant memory and, on average, fewer than four passes.
 ///
-/// Method: Black and Rogaway, "Ciphers with Arbitrary Finite Domains" (CT-RSA 2002).
+/// Method: a balanced Feistel network with cycle walking (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shuffle {
     n: u32,

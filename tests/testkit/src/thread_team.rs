@@ -216,6 +216,10 @@ impl Team for ThreadTeam {
         Fabric { name: "threads", library: "ombx testkit".into() }
     }
 
+    fn has_queues(&self) -> bool {
+        true
+    }
+
     fn place(&self) -> Place {
         let place = place_of_thread();
         let host = self.hosts.get(self.names[self.rank as usize] as usize).cloned();

@@ -19,7 +19,18 @@ pub(super) fn check<'a>(
     packages: &'a [Package],
     source: impl Fn(&str) -> Option<&'a str>,
 ) -> Vec<Violation> {
-    [crates(page, packages), way_of_a_case(page, source)].concat()
+    [crates(page, packages), first_looks(page, &source), way_of_a_case(page, source)].concat()
+}
+
+/// Checks that the files of the tables exist.
+fn first_looks<'a>(page: &str, source: impl Fn(&str) -> Option<&'a str>) -> Vec<Violation> {
+    let rows = (1..).zip(page.lines()).filter(|(_, line)| line.starts_with("| "));
+    let paths = rows.flat_map(|(number, line)| {
+        let quoted = line.split('`').filter(|word| word.starts_with("crates/") && word.ends_with(".rs"));
+        quoted.map(move |path| (number, path))
+    });
+    let missing = paths.filter(|(_, path)| source(path).is_none());
+    missing.map(|(number, path)| Violation::new(PAGE, number, format!("{path} does not exist"))).collect()
 }
 
 /// Compares the arrows of the picture with the dependencies that do not follow from others.
@@ -134,6 +145,14 @@ mod tests {
         assert_eq!(found("p2p --> mpi\nmpi --> core\n"), 0);
         assert_eq!(found("mpi --> core\n"), 1);
         assert_eq!(found("p2p --> mpi\nmpi --> core\np2p --> core\n"), 1);
+    }
+
+    #[test]
+    fn files_of_tables_exist() {
+        let source = |path: &str| (path == "crates/a.rs").then_some("");
+        let found = |page: &str| first_looks(page, source).len();
+        assert_eq!(found("| a question | `crates/a.rs` |\n"), 0);
+        assert_eq!(found("| two | `crates/a.rs`; `crates/b.rs` |\n| a folder | `crates/c` |\n"), 1);
     }
 
     #[test]

@@ -134,7 +134,7 @@ mod tests {
         let reads = "use quanta::Clock;\nfn f(c: &C) { c.raw(); }";
         assert_eq!(lines("crates/core/src/measure/stop.rs", reads), [1, 2]);
         assert_eq!(lines("crates/core/src/measure/timed_loop.rs", reads), [1]);
-        let other = "use ombx_core::system::clock;\nfn f(c: &clock::Clock) { c.raw(); }";
+        let other = "use ombx_core::clock;\nfn f(c: &clock::Clock) { c.raw(); }";
         assert_eq!(lines("crates/p2p/src/a.rs", other), [2]);
         assert!(lines("crates/mpi/src/comm.rs", "fn f(c: &C) { c.raw(); }").is_empty());
     }

@@ -218,9 +218,11 @@ fn no_common_case(comparison: &Comparison) -> Error {
 /// Returns a clause with the first case that only one side has, and the number of others.
 fn first_case(comparison: &Comparison, name: &str, side: Side) -> String {
     let mut cases = comparison.unmatched.iter().filter(|case| case.only == side);
-    cases.next().map_or(format!("{name} has no rows"), |case| {
-        format!("{name} has {} and {} others", case.key, cases.count())
-    })
+    let Some(case) = cases.next() else { return format!("{name} has no rows") };
+    match cases.count() {
+        0 => format!("{name} has only {}", case.key),
+        others => format!("{name} has {} and {}", case.key, counted(others, "other")),
+    }
 }
 
 fn print(comparison: &Comparison, printing: Printing) -> io::Result<()> {

@@ -59,7 +59,8 @@ impl Alignment {
 
     /// Agrees on the rounds of a row that has time for `affordable` samples. Collective; rank 0 decides.
     pub(crate) fn agree(&mut self, team: &dyn Team, affordable: u64, seed: u64) -> Result<()> {
-        let fits = |length: &&u64| team.size() > 1 && **length * SPREAD <= affordable;
+        let is_moved = team.size() > 1 && team.has_queues();
+        let fits = |length: &&u64| is_moved && **length * SPREAD <= affordable;
         let rounds = LENGTHS.iter().find(fits).map(|length| Rounds { samples: *length as u32, seed });
         self.rounds = team.broadcast_message(rounds)?;
         Ok(())
