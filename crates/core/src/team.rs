@@ -46,7 +46,7 @@ pub trait Team: Any {
     fn has_queues(&self) -> bool {
         false
     }
-    /// Exchanges empty messages.
+    /// Exchanges empty messages, at least one in each direction, and returns when all of this rank's have arrived.
     fn shift(&self, _messages: Shift) -> Result<()> {
         Ok(())
     }
@@ -102,7 +102,7 @@ pub trait Team: Any {
     fn abort(&self, code: u8) -> !;
 }
 
-/// Empty messages that a rank sends to one rank and receives from another. What one sends, the other expects.
+/// Empty messages that a rank sends to one rank and receives from another, at least one. What one sends, the other expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shift {
     /// Rank that gets messages of this one.

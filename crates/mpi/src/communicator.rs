@@ -166,21 +166,36 @@ impl Comm {
         check("MPI_Barrier", unsafe { ffi::MPI_Barrier(self.raw) })
     }
 
-    /// Exchanges empty messages: one of each direction at a time, as long as there are any, so that no rank waits for another to receive.
+    /// Exchanges empty messages. The last one of each direction is sent when all others have arrived, so that both ranks go on together.
     fn shift(&self, Shift { to, sent, from, received }: Shift) -> Result<()> {
-        let none = ptr::null_mut();
-        // SAFETY: it is a constant of the library.
-        let nobody = unsafe { ffi::RSMPI_PROC_NULL };
-        for at in 0..sent.max(received) {
-            let to = if at < sent { to.0 as c_int } else { nobody };
-            let from = if at < received { from.0 as c_int } else { nobody };
-            // SAFETY: the communicator is valid. Both counts are 0, so MPI accesses neither buffer.
-            check("MPI_Sendrecv", unsafe {
-                let (comm, ignore) = (self.raw, ffi::RSMPI_STATUS_IGNORE);
-                ffi::MPI_Sendrecv(none, 0, BYTE, to, SHIFT_TAG, none, 0, BYTE, from, SHIFT_TAG, comm, ignore)
+        let (none, to, from) = (ptr::null_mut(), to.0 as c_int, from.0 as c_int);
+        let mut requests = Vec::new();
+        for _ in 1..received {
+            // SAFETY: the communicator is valid, and the handle outlives the call that writes it. The count is 0, so MPI does not access the
+            // buffer.
+            check("MPI_Irecv", unsafe {
+                requests.push(ffi::RSMPI_REQUEST_NULL);
+                let request = requests.as_mut_ptr().add(requests.len() - 1);
+                ffi::MPI_Irecv(none, 0, BYTE, from, SHIFT_TAG, self.raw, request)
             })?;
         }
-        Ok(())
+        for _ in 1..sent {
+            // SAFETY: as above.
+            check("MPI_Isend", unsafe {
+                requests.push(ffi::RSMPI_REQUEST_NULL);
+                let request = requests.as_mut_ptr().add(requests.len() - 1);
+                ffi::MPI_Isend(none, 0, BYTE, to, SHIFT_TAG, self.raw, request)
+            })?;
+        }
+        // SAFETY: the communicator is valid, and so are all requests. Counts are 0, so MPI accesses no buffer.
+        unsafe {
+            let count = requests.len() as c_int;
+            check("MPI_Waitall", ffi::MPI_Waitall(count, requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE))?;
+            let (comm, ignore) = (self.raw, ffi::RSMPI_STATUS_IGNORE);
+            let last =
+                ffi::MPI_Sendrecv(none, 0, BYTE, to, SHIFT_TAG, none, 0, BYTE, from, SHIFT_TAG, comm, ignore);
+            check("MPI_Sendrecv", last)
+        }
     }
 
     /// Enters a barrier without waiting for it. Collective.

@@ -12,6 +12,8 @@ const LEAST_FOR_INTERVAL: usize = 6;
 const LEAST_WORTH: f64 = 10.0;
 /// Lag-1 autocorrelation of medians of blocks above which longer blocks are needed.
 const CORRELATED: f64 = 0.1;
+/// Rounds that are spread over the queues of a library together.
+pub const SPREAD: usize = 8;
 /// Autocorrelation of the medians of rounds above which the machine drifted.
 pub const DRIFT: f64 = 0.5;
 /// Minimum number of block medians from which their correlation is estimated.
@@ -24,7 +26,7 @@ pub struct Summary {
     /// Number of samples.
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub n: usize,
-    /// Median of all samples.
+    /// Median of all samples; in rounds, the mean of their medians.
     #[serde(rename = "median_ns")]
     #[cfg_attr(feature = "schema", schemars(range(min = 0.0)))]
     pub median: f64,
@@ -116,27 +118,26 @@ impl Summary {
 
     /// Summarises samples of batches that are divided into rounds, in the order of time, without percentiles; `None` without samples.
     ///
-    /// The headline (the field `median`) is the mean of the rounds' medians. Rounds start at different positions in the queues of the
-    /// library, and all positions count equally. Its interval is that of Student's distribution, wider for rounds that depend on each
-    /// other. Deviation, autocorrelation and groups are those of samples relative to the median of their round.
+    /// The headline (the field `median`) is the mean of the rounds' medians: all positions in the queues of the library count equally. Its
+    /// interval is that of Student's distribution for means of [`SPREAD`] rounds, of which each set starts at a random position; for fewer
+    /// than six sets, for the medians of rounds. Deviation, autocorrelation and groups are those of samples relative to their round.
     pub fn of_rounds(rounds: &[Vec<f64>]) -> Option<Summary> {
         let medians: Vec<f64> = rounds.iter().filter_map(|round| median(round)).collect();
-        let headline = medians.iter().sum::<f64>() / medians.len() as f64;
-        let measured = rounds.iter().filter(|round| !round.is_empty());
-        let relative = measured.zip(&medians).flat_map(|(round, median)| {
-            round.iter().map(move |ns| if *median > 0.0 { ns * headline / median } else { *ns })
-        });
-        let within = Summary::of_batches(&relative.collect::<Vec<f64>>())?;
+        let extreme = |pick: fn(f64, f64) -> f64, values: &[f64]| values.iter().copied().reduce(pick);
+        // Rounding must not move the mean beyond them.
+        let headline = mean(&medians).clamp(extreme(f64::min, &medians)?, extreme(f64::max, &medians)?);
+        let within = Summary::of_batches(&on_one_level(rounds, headline))?;
         let samples = rounds.concat();
+        let sets: Vec<f64> = medians.chunks_exact(SPREAD).map(mean).collect();
+        let independent = if sets.len() < LEAST_FOR_INTERVAL { &medians } else { &sets };
         // A machine that changes within the row does not change back and forth with each round.
-        let drifts = lag1(&medians) > DRIFT;
-        let extreme = |pick: fn(f64, f64) -> f64| samples.iter().copied().fold(samples[0], pick);
+        let drifts = lag1(independent) > DRIFT;
         Some(Summary {
             median: headline,
-            ci95: interval_of_mean(&medians, headline),
-            min: extreme(f64::min),
-            mean: samples.iter().sum::<f64>() / samples.len() as f64,
-            max: extreme(f64::max),
+            ci95: interval_of_mean(independent, headline),
+            min: extreme(f64::min, &samples)?,
+            mean: mean(&samples),
+            max: extreme(f64::max, &samples)?,
             bimodal: if drifts { bimodal(&sorted(&samples)) } else { within.bimodal },
             ..within
         })
@@ -313,6 +314,19 @@ fn interval(samples: &[f64], sorted: &[f64], ranks: &[f64]) -> Option<[f64; 2]> 
     (more < lower).then(|| [sorted[lower - 1 - more], sorted[upper - 1 + more]])
 }
 
+/// Returns the samples of all rounds, each divided by the median of its round and multiplied by a headline.
+pub fn on_one_level(rounds: &[Vec<f64>], headline: f64) -> Vec<f64> {
+    let of_round = |round: &Vec<f64>| {
+        let factor = median(round).filter(|median| *median > 0.0).map_or(1.0, |median| headline / median);
+        round.iter().map(move |sample| sample * factor).collect::<Vec<f64>>()
+    };
+    rounds.iter().flat_map(of_round).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
 /// Returns the 95 % interval of the mean of values in the order of time; `None` for few values, or where they depend on each other so much
 /// that they are worth few independent ones.
 fn interval_of_mean(values: &[f64], mean: f64) -> Option<[f64; 2]> {
@@ -322,7 +336,8 @@ fn interval_of_mean(values: &[f64], mean: f64) -> Option<[f64; 2]> {
         return None;
     }
     let freedom = (n - 1) as f64;
-    let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / freedom;
+    let own = values.iter().sum::<f64>() / n as f64;
+    let variance = values.iter().map(|x| (x - own).powi(2)).sum::<f64>() / freedom;
     let half = student975(freedom) * (variance * widening / n as f64).sqrt();
     Some([(mean - half).max(0.0), mean + half])
 }

@@ -159,6 +159,11 @@ impl<P, B: Broadcast, M: Mesh> OpenKernel for Acked<P, B, M>
 where
     Acked<P, B, M>: Turns,
 {
+    /// Its figures are medians of all samples.
+    fn has_rounds(&self) -> bool {
+        false
+    }
+
     fn steps(&mut self) -> &mut dyn Steps {
         self
     }

@@ -2,26 +2,34 @@
 //!
 //! Libraries keep messages in rings. A kernel that repeats a fixed number of messages may meet the same positions of a ring in every
 //! iteration, and its time is then decided by how many messages were sent before it: those of barriers, of other rows, of the engine.
-//! Therefore rounds are equally long, and before each one the ranks exchange empty messages: a random number of them before the first of
-//! several, and a fixed number before each further one. The headline is the mean of the rounds' medians, which is a mean over positions.
+//! Therefore samples are taken in rounds of equal length, and before each round the ranks exchange empty messages: a random number before
+//! the first round of a set, and a fixed one before the others. The headline is the mean of the rounds' medians, a mean over positions.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
-use ombx_record::{codec::checksum, error::Result, random::SplitMix64, result::Rounds, unit::Rank};
+use ombx_record::{codec::checksum, error::Result, random::SplitMix64, result::Rounds, stats, unit::Rank};
 
 use crate::team::{Shift, Team};
 
-/// Rounds that are spread over a ring together.
-pub const SPREAD: u64 = 8;
-/// Samples of a round: the most of these for which the time of the row has [`SPREAD`] rounds. From 15 on, quartiles tell the levels of
-/// rounds from scatter. A round of any of these lengths leaves its position as it was if one iteration does.
-pub const LENGTHS: [u64; 3] = [16, 8, 4];
-/// A random start is below this number, a multiple of the lengths of usual rings: the shared memory of UCX frees the 64 elements of its
-/// queue in halves of 32, and a "fast box" of Open MPI has 4 KiB, in which a message takes 32 bytes or more.
+/// Rounds of a set, which is spread over a ring.
+pub const SPREAD: u64 = stats::SPREAD as u64;
+/// Samples of a round: the largest of these with which a set fits into the time of the row. From 15 on, quartiles tell the levels of rounds
+/// from scatter; with fewer than 8, outliers move medians. If an iteration returns to its place in a ring, so does a round.
+pub const LENGTHS: [u64; 2] = [16, 8];
+/// A random number of messages is at most this, a multiple of the lengths of usual rings: the shared memory of UCX frees the 64 elements of
+/// its queue in halves of 32, and a "fast box" of Open MPI has 4 KiB, in which a message takes 32 bytes or more.
 const POSITIONS: u64 = 256;
-/// Messages before each round but the first of several. In a ring of any power of two up to [`POSITIONS`], the mean of a sawtooth over
-/// [`SPREAD`] positions at this distance scatters at most half as much as over random positions. No smaller number has this property.
-const STEP: u64 = 57;
+/// Messages to a rank with a higher number, before each further round. In rings of every power of two up to [`POSITIONS`], the mean of a
+/// sawtooth over the positions of a set scatters at most 2/3 as much as over random ones, and the autocorrelation of the levels is at most
+/// 0.3. No smaller number does both.
+const STEP: u64 = 37;
+/// Messages to a rank with a lower number, in turn, with the same properties: the positions of both directions meet in all combinations.
+const STEPS_BACK: [u64; 2] = [36, 37];
+
+/// Returns the number of messages before a round of a set, which is not the first.
+fn step(from: Rank, to: Rank, round: usize) -> u64 {
+    if from < to { STEP } else { STEPS_BACK[(round + 1) % 2] }
+}
 
 /// Samples that follow one another, and the messages before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,30 +84,29 @@ impl Alignment {
         self.rounds.map_or(1, |rounds| u64::from(rounds.samples))
     }
 
-    /// Returns the samples of the rounds that are spread over a ring together, 1 without rounds.
+    /// Returns the samples of a set, 1 without rounds.
     pub fn spread(&self) -> u64 {
         self.rounds.map_or(1, |rounds| SPREAD * u64::from(rounds.samples))
     }
 
-    /// Divides the next samples. What one rank sends before a part, its neighbour expects.
+    /// Divides the next samples, which begin a set. What one rank sends before a part, its neighbour expects.
     pub fn divide(&mut self, samples: u64) -> Vec<Part> {
         let Some(Rounds { samples: length, seed }) = self.rounds else { return vec![Part::plain(samples)] };
         let [to, from] = self.neighbours;
         let start = |rank: Rank| {
             let mut random = SplitMix64(seed ^ (self.divisions << 32) ^ u64::from(rank.0));
-            random.next_u64() % POSITIONS
+            1 + random.next_u64() % POSITIONS
         };
-        let [sent, received] = [self.rank, from].map(start);
+        let first = Shift { to, sent: start(self.rank), from, received: start(from) };
         self.divisions += 1;
-        let mut parts = Vec::new();
-        let (mut left, mut shift) = (samples, Shift { to, sent, from, received });
-        while left > 0 {
-            let samples = left.min(u64::from(length));
-            parts.push(Part { shift: Some(shift), samples });
-            shift = Shift { to, sent: STEP, from, received: STEP };
-            left -= samples;
-        }
-        parts
+        let length = u64::from(length);
+        let rounds = usize::try_from(samples.div_ceil(length)).unwrap_or(usize::MAX);
+        let part = |round: usize| {
+            let (sent, received) = (step(self.rank, to, round), step(from, self.rank, round));
+            let shift = if round == 0 { first } else { Shift { sent, received, ..first } };
+            Part { shift: Some(shift), samples: length.min(samples - length * round as u64) }
+        };
+        (0..rounds).map(part).collect()
     }
 }
 
@@ -113,30 +120,58 @@ pub(crate) fn seed(launch: Option<u64>, key: &str) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns the standard deviation of the mean of a sawtooth over positions at a distance, for all starts.
-    fn deviation(ring: u64, step: u64) -> f64 {
-        let height = |at: u64| (at % ring) as f64 / ring as f64;
-        let mean = |start: u64| (0..SPREAD).map(|i| height(start + i * step)).sum::<f64>() / SPREAD as f64;
-        let means: Vec<f64> = (0..ring).map(mean).collect();
-        let middle = means.iter().sum::<f64>() / ring as f64;
-        (means.iter().map(|mean| (mean - middle).powi(2)).sum::<f64>() / ring as f64).sqrt()
+    /// Returns the positions of a set at which this rank's messages start.
+    fn positions(from: Rank, to: Rank) -> Vec<u64> {
+        let mut at = 0;
+        (0..SPREAD as usize)
+            .map(|round| {
+                at += if round == 0 { 0 } else { step(from, to, round) };
+                at
+            })
+            .collect()
+    }
+
+    /// Returns the standard deviation of the mean of a sawtooth over positions, for all starts, in multiples of that of random positions,
+    /// and the autocorrelation of its levels.
+    fn spread(ring: u64, positions: &[u64]) -> [f64; 2] {
+        let middle = (ring - 1) as f64 / 2.0;
+        let (mut squares, mut joint, mut own) = (0.0, 0.0, 0.0);
+        for start in 0..ring {
+            let levels: Vec<f64> = positions.iter().map(|at| ((start + at) % ring) as f64 - middle).collect();
+            squares += (levels.iter().sum::<f64>() / levels.len() as f64).powi(2);
+            joint += levels.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / (levels.len() - 1) as f64;
+            own += levels.iter().map(|level| level * level).sum::<f64>() / levels.len() as f64;
+        }
+        let deviation = (squares / ring as f64).sqrt() / ring as f64;
+        [deviation / (1.0 / 12.0 / SPREAD as f64).sqrt(), joint / own]
+    }
+
+    fn is_spread(positions: &[u64]) -> bool {
+        (1..=8).map(|bits| 1_u64 << bits).all(|ring| {
+            let [deviation, correlation] = spread(ring, positions);
+            deviation <= 2.0 / 3.0 && (ring < 8 || correlation <= 0.3)
+        })
     }
 
     #[test]
-    fn the_step_spreads_rounds_over_every_ring() {
-        let rings = || (1..=8).map(|bits| 1 << bits);
-        let by_chance = (1.0 / 12.0 / SPREAD as f64).sqrt();
-        let is_spread = |step: u64| rings().all(|ring| deviation(ring, step) <= by_chance / 2.0);
-        assert_eq!((1..POSITIONS).find(|step| is_spread(*step)), Some(STEP));
+    fn the_steps_spread_rounds_over_every_ring() {
+        let of_step = |step: u64| (0..SPREAD).map(|round| round * step).collect::<Vec<_>>();
+        assert_eq!((1..POSITIONS).find(|step| is_spread(&of_step(*step))), Some(STEP));
+        let [up, down] = [(Rank(0), Rank(1)), (Rank(1), Rank(0))].map(|(from, to)| positions(from, to));
+        assert_eq!(up, of_step(STEP));
+        assert!(is_spread(&down), "{down:?}");
+        let parities =
+            |bits: [u64; 2]| up.iter().zip(&down).filter(|(up, down)| [**up % 2, **down % 2] == bits).count();
+        assert_eq!([[0, 0], [0, 1], [1, 0], [1, 1]].map(parities), [2; 4]);
     }
 
     #[test]
     fn both_ranks_of_a_message_know_their_number() {
-        let rounds = Some(Rounds { samples: 4, seed: 9 });
+        let rounds = Some(Rounds { samples: 8, seed: 9 });
         let of = |rank, other| Alignment::new(rounds, rank, [other; 2]);
         let (mut one, mut other) = (of(Rank(0), Rank(1)), of(Rank(1), Rank(0)));
         let mut starts = Vec::new();
-        for samples in [32, 4, 7] {
+        for samples in [64, 8, 13] {
             let (parts, answers) = (one.divide(samples), other.divide(samples));
             assert_eq!(parts.iter().map(|part| part.samples).sum::<u64>(), samples);
             for (part, answer) in parts.iter().zip(&answers) {
@@ -146,7 +181,10 @@ mod tests {
             }
             starts.push(parts[0].shift.unwrap().sent);
         }
-        assert!(starts.iter().all(|start| *start < POSITIONS) && starts[0] != starts[1], "{starts:?}");
+        assert!(
+            starts.iter().all(|start| (1..=POSITIONS).contains(start)) && starts[0] != starts[1],
+            "{starts:?}"
+        );
     }
 
     #[test]

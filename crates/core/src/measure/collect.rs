@@ -235,12 +235,14 @@ pub(crate) struct Intervals {
     to: Duration,
     /// Retransmits before the interval.
     retransmits: u64,
+    /// Division of the samples into rounds.
+    pub(crate) rounds: Option<Rounds>,
 }
 
 impl Intervals {
     pub(crate) fn new(length: Duration, row: &Measurement) -> Intervals {
         let (row, from, to) = (row.clone(), Duration::ZERO, length);
-        Intervals { length, row, samples: Vec::new(), from, to, retransmits: 0 }
+        Intervals { length, row, samples: Vec::new(), from, to, retransmits: 0, rounds: None }
     }
 
     /// Returns the counters now, with the retransmits since the last call. The first call is before the first interval.
@@ -266,7 +268,7 @@ impl Intervals {
         round: Vec<((u32, u32), RoundSamples)>,
         spent: Duration,
     ) -> Option<Interval> {
-        extend(&mut self.samples, batch, None, round);
+        extend(&mut self.samples, batch, self.rounds, round);
         if spent < self.to {
             return None;
         }

@@ -207,8 +207,10 @@ impl OpenCase<'_, '_> {
         while more > 0 {
             let before = if total == 0 { leading } else { 0 };
             let mut parts = self.alignment.divide(more);
-            if before > 0 {
-                parts.insert(0, Part::plain(before));
+            // The messages precede the warm-up, which nothing separates from the samples.
+            if let Some(first) = parts.first_mut().filter(|_| before > 0) {
+                let shift = first.shift.take();
+                parts.insert(0, Part { shift, samples: before });
             }
             let (mut round, wall) = self.round(batch, &parts)?;
             round.iter_mut().for_each(|thread| thread.skip(before as usize));
@@ -281,7 +283,8 @@ impl OpenCase<'_, '_> {
 
     /// Agrees on the division of the samples into rounds.
     fn align(&mut self, warm_up: &WarmUp, batch: u64, first: u64) -> Result<()> {
-        if !self.kernel.has_rounds() {
+        // Agreed starts adapt to all samples since the last decision.
+        if !self.kernel.has_rounds() || self.aggregation == Aggregation::Global {
             return Ok(());
         }
         let sample_ns = warm_up.sample_ns / warm_up.batch as f64 * batch as f64;
@@ -291,10 +294,12 @@ impl OpenCase<'_, '_> {
         };
         let launch = self.session.plan.settings.launch.map(|launch| launch.order);
         let seed = alignment::seed(launch, &self.key);
-        self.alignment.agree(self.session.team, affordable, seed)
+        self.alignment.agree(self.session.team, affordable, seed)?;
+        self.intervals.iter_mut().for_each(|intervals| intervals.rounds = self.alignment.rounds());
+        Ok(())
     }
 
-    /// Returns the nearest number of samples that consists of rounds that are spread over a ring together, at most `most`; it may be 0.
+    /// Returns the nearest number of samples that are whole sets of rounds, at most `most`; it may be 0.
     fn whole(&self, samples: u64, most: u64) -> u64 {
         let spread = self.alignment.spread();
         ((samples + spread / 2) / spread * spread).min(most - most % spread)
@@ -331,7 +336,8 @@ impl OpenCase<'_, '_> {
         let samples = stop::tail_samples(sampling.spent, iteration_ns).max(least).min(self.max_samples());
         let samples = team.broadcast_value(samples)?;
         if samples > 0 {
-            let (round, wall) = self.round(1, &[Part::plain(samples)])?;
+            let parts = self.alignment.divide(samples);
+            let (round, wall) = self.round(1, &parts)?;
             extend(&mut sampling.tail, 1, None, collect(team, self.aggregation, round)?);
             sampling.spent += Duration::from_nanos(wall);
             sampling.iterations += samples;
@@ -467,7 +473,10 @@ impl OpenCase<'_, '_> {
                 (next, _) => next,
             };
         match self.whole(next?, self.max_samples().saturating_sub(total)) {
-            0 => Err((!matches!(self.effort, Effort::Time(_))).then_some(Ending::OutOfBudget)),
+            0 => Err(match self.by_effort(total, sampling) {
+                Err(ending) => ending,
+                Ok(_) => (!matches!(self.effort, Effort::Time(_))).then_some(Ending::OutOfBudget),
+            }),
             more => Ok(more),
         }
     }
@@ -541,7 +550,7 @@ impl OpenCase<'_, '_> {
                 Role::Passive => kernel.answered(batch, part.samples)?,
             }
             self.meter.iter_mut().for_each(|meter| meter.stop());
-            // Kernels that agree on starts keep those of the last part.
+            // A kernel with agreed starts keeps them until the next part.
             for (thread, stamps) in threads.iter_mut().zip(stamps) {
                 thread.append(kernel.samples(clock, stamps));
             }

@@ -13,6 +13,7 @@ use ombx_record::{
     result::{
         Aggregation, BusTraffic, Check, Figure, Figures, Growth, Measurement, Metric, Outcome, Phases, Work,
     },
+    stats,
     unit::Rank,
 };
 
@@ -326,14 +327,20 @@ fn conclude(
     row.trust.extend(trust::saturated(&row.figures));
     if let Some(summary) = &sampling.summary {
         let legs = row.work.map_or(1, |work| work.legs);
-        row.trust.extend(trust::several_levels(&Measurement::combine_rounds(&sampling.samples, legs), row));
+        let rounds = Measurement::combine_rounds(&sampling.samples, legs);
+        row.trust.extend(trust::several_levels(&rounds, row));
+        // Levels are no disturbance.
+        let samples = match rounds.as_slice() {
+            [] => Measurement::combine(&sampling.samples, legs),
+            rounds => stats::on_one_level(rounds, summary.median),
+        };
         let legs_per_sample = legs as f64 * sampling.batch as f64;
         if sampling.one_stamp_each {
             let sample_ns = summary.median * legs_per_sample;
             row.trust.extend(trust::costly_clock(session.clock.facts().overhead_ns, sample_ns));
         }
         row.trust.extend(trust::of_row(trust::RowFacts {
-            samples: &Measurement::combine(&sampling.samples, legs),
+            samples: &samples,
             summary,
             legs_per_sample,
             counters,

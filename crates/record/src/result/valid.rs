@@ -21,8 +21,13 @@ pub(crate) fn check_row(row: &Measurement) -> Result<(), String> {
     must(row.tail.iter().all(|s| s.batch == 1), "tail has a batch that is not 1")?;
     let whole = |s: &Samples| s.started_ns.is_empty() || s.started_ns.len() == s.elapsed_ns.len();
     must(row.samples.iter().all(whole), "started_ns and elapsed_ns have different lengths")?;
-    let divides = |s: &Samples| s.rounds.is_none_or(|rounds| rounds.samples > 0);
-    must(row.samples.iter().all(divides), "a round has no samples")?;
+    let divides = |s: &Samples| s.rounds.is_none_or(|rounds| rounds.samples > 1);
+    let are_alike = row.samples.windows(2).all(|pair| pair[0].rounds == pair[1].rounds);
+    must(
+        row.samples.iter().all(divides) && are_alike,
+        "rounds have no two samples, or differ between ranks",
+    )?;
+    must(row.tail.iter().all(|s| s.rounds.is_none()), "tail has rounds")?;
     let mut trips = row.samples.iter().chain(&row.tail).filter_map(|s| s.round_trips.as_ref());
     must(trips.all(|r| r.batch > 0 && r.halves <= 2), "round_trips has batch 0 or more than two halves")?;
     let corrupt = matches!(row.check, Check::Failed(_));

@@ -38,7 +38,7 @@ pub(super) fn simulate(lines: &mut Lines, times: u64, seed: u64) {
         }
         let model = format!("a sawtooth of {:.0} % over {ring} positions", APART * 100.0);
         lines.share("mean over positions, 9 launches", &model, [held, runs], [94.0, 100.0]);
-        if ring < WINDOW {
+        if ring <= WINDOW {
             lines.share("mark `several levels`", &model, [marked, runs * LAUNCHES], [99.0, 100.0]);
         }
     }

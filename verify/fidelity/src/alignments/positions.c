@@ -1,5 +1,6 @@
 /* Time of a window of 64 messages of 8 bytes after 1 to 256 further empty messages: the mean over these positions, in nanoseconds, then
-   the least and the largest. Each is the median of passes, and each pass the median of windows. */
+   the least and the largest. Each is the median of passes, and each pass the median of windows. With an argument there is one position,
+   that at which the program starts. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #define POSITIONS 256
 #define PASSES 7
 #define WINDOWS 40
+#define MOST_WINDOWS 1000
 
 static int by_size(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -25,15 +27,15 @@ int main(int argc, char **argv) {
     static double times[POSITIONS][PASSES];
     static MPI_Status statuses[MESSAGES];
     MPI_Request requests[MESSAGES];
-    int rank;
+    int rank, positions = argc > 1 ? 1 : POSITIONS, passes = argc > 1 ? 1 : PASSES, windows = argc > 1 ? MOST_WINDOWS : WINDOWS;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    for (int pass = 0; pass < PASSES; pass++)
-        for (int position = 0; position < POSITIONS; position++) {
-            double of_pass[WINDOWS];
+    for (int pass = 0; pass < passes; pass++)
+        for (int position = 0; position < positions; position++) {
+            double of_pass[MOST_WINDOWS];
             if (rank == 0) MPI_Send(NULL, 0, MPI_BYTE, 1, 9, MPI_COMM_WORLD);
             else MPI_Recv(NULL, 0, MPI_BYTE, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            for (int i = 0; i < WINDOWS; i++) {
+            for (int i = 0; i < windows; i++) {
                 double start = MPI_Wtime();
                 for (int m = 0; m < MESSAGES; m++)
                     if (rank == 0) MPI_Isend(data[m], BYTES, MPI_BYTE, 1, 1, MPI_COMM_WORLD, requests + m);
@@ -43,17 +45,17 @@ int main(int argc, char **argv) {
                 else MPI_Send(answer, 4, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
                 of_pass[i] = (MPI_Wtime() - start) * 1e9;
             }
-            times[position][pass] = median(of_pass, WINDOWS);
+            times[position][pass] = median(of_pass, windows);
         }
     if (rank == 0) {
         double sum = 0, least = 1e18, largest = 0;
-        for (int position = 0; position < POSITIONS; position++) {
-            double time = median(times[position], PASSES);
+        for (int position = 0; position < positions; position++) {
+            double time = median(times[position], passes);
             sum += time;
             if (time < least) least = time;
             if (time > largest) largest = time;
         }
-        printf("%.1f %.1f %.1f\n", sum / POSITIONS, least, largest);
+        printf("%.1f %.1f %.1f\n", sum / positions, least, largest);
     }
     MPI_Finalize();
     return 0;
