@@ -132,10 +132,9 @@ fn any_samples() -> impl Strategy<Value = Vec<Samples>> {
         elapsed_ns,
     });
     let starts = prop_oneof![Just(Vec::new()), vec(any::<u64>(), 12)];
-    let rounds = (1..=u32::MAX, any::<u64>()).prop_map(|(samples, seed)| Rounds { samples, seed });
-    let divided = (option::of(round_trips), option::of(rounds));
-    let one = (any::<[u32; 2]>(), 1..=u64::MAX, times(), starts, times(), divided).prop_map(
-        |([rank, thread], batch, elapsed_ns, mut started_ns, late, (round_trips, rounds))| Samples {
+    let rounds = (2..=u32::MAX, any::<u64>()).prop_map(|(samples, seed)| Rounds { samples, seed });
+    let one = (any::<[u32; 2]>(), 1..=u64::MAX, times(), starts, times(), option::of(round_trips)).prop_map(
+        |([rank, thread], batch, elapsed_ns, mut started_ns, late, round_trips)| Samples {
             rank,
             thread,
             batch,
@@ -146,10 +145,14 @@ fn any_samples() -> impl Strategy<Value = Vec<Samples>> {
             elapsed_ns,
             late,
             round_trips,
-            rounds,
+            rounds: None,
         },
     );
-    vec(one, 0..3)
+    // All ranks have the same rounds.
+    (vec(one, 0..3), option::of(rounds)).prop_map(|(mut samples, rounds)| {
+        samples.iter_mut().for_each(|samples| samples.rounds = rounds);
+        samples
+    })
 }
 
 fn any_ending() -> impl Strategy<Value = (Outcome, Check)> {
