@@ -16,6 +16,8 @@ pub const SPREAD: u64 = stats::SPREAD as u64;
 /// Samples of a round: the largest of these with which a set fits into the time of the row. From 15 on, quartiles tell the levels of rounds
 /// from scatter; with fewer than 8, outliers move medians. If an iteration returns to its place in a ring, so does a round.
 pub const LENGTHS: [u64; 2] = [16, 8];
+/// Further lengths for a fixed number of iterations, of which the drop-in replacements print the mean.
+const OF_FEW: [u64; 2] = [4, 2];
 /// A random number of messages is at most this, a multiple of the lengths of usual rings: the shared memory of UCX frees the 64 elements of
 /// its queue in halves of 32, and a "fast box" of Open MPI has 4 KiB, in which a message takes 32 bytes or more.
 const POSITIONS: u64 = 256;
@@ -47,6 +49,15 @@ impl Part {
     }
 }
 
+/// Number of samples of a row.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Affordable {
+    /// As many as its time allows.
+    UpTo(u64),
+    /// A fixed number.
+    Exactly(u64),
+}
+
 /// How one rank divides the samples of a row.
 #[derive(Debug, Clone)]
 pub struct Alignment {
@@ -65,11 +76,16 @@ impl Alignment {
         Alignment { rounds, rank, neighbours, divisions: 0 }
     }
 
-    /// Agrees on the rounds of a row that has time for `affordable` samples. Collective; rank 0 decides.
-    pub(crate) fn agree(&mut self, team: &dyn Team, affordable: u64, seed: u64) -> Result<()> {
+    /// Agrees on the rounds of a row that has time for `affordable` samples, or exactly that many. Collective; rank 0 decides.
+    pub(crate) fn agree(&mut self, team: &dyn Team, affordable: Affordable, seed: u64) -> Result<()> {
+        let (affordable, further) = match affordable {
+            Affordable::UpTo(samples) => (samples, &[][..]),
+            Affordable::Exactly(samples) => (samples, &OF_FEW[..]),
+        };
         let is_moved = team.size() > 1 && team.has_queues();
         let fits = |length: &&u64| is_moved && **length * SPREAD <= affordable;
-        let rounds = LENGTHS.iter().find(fits).map(|length| Rounds { samples: *length as u32, seed });
+        let rounds =
+            LENGTHS.iter().chain(further).find(fits).map(|length| Rounds { samples: *length as u32, seed });
         self.rounds = team.broadcast_message(rounds)?;
         Ok(())
     }

@@ -14,7 +14,7 @@ use ombx_record::{
 use crate::{
     benchmark::{Role, payload::Fill},
     measure::{
-        alignment::{self, Alignment, Part},
+        alignment::{self, Affordable, Alignment, Part},
         background::{Background, Repeated},
         collect::{Intervals, RoundSamples, collect, compare_starts, extend, first_mismatch},
         open_kernel::OpenKernel,
@@ -289,8 +289,8 @@ impl OpenCase<'_, '_> {
         }
         let sample_ns = warm_up.sample_ns / warm_up.batch as f64 * batch as f64;
         let affordable = match self.effort {
-            Effort::Fixed { .. } => first,
-            _ => stop::samples_within(self.max_time(), sample_ns).min(self.max_samples()),
+            Effort::Fixed { .. } => Affordable::Exactly(first),
+            _ => Affordable::UpTo(stop::samples_within(self.max_time(), sample_ns).min(self.max_samples())),
         };
         let launch = self.session.plan.settings.launch.map(|launch| launch.order);
         let seed = alignment::seed(launch, &self.key);
