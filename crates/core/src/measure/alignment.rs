@@ -28,6 +28,9 @@ const STEP: u64 = 37;
 /// Messages to a rank with a lower number, in turn, with the same properties: the positions of both directions meet in all combinations.
 const STEPS_BACK: [u64; 2] = [36, 37];
 
+/// Samples after such messages that do not count: those that follow ranks of which one may wait for the other.
+const DROPPED: u64 = 1;
+
 /// Returns the number of messages before a round of a set, which is not the first.
 fn step(from: Rank, to: Rank, round: usize) -> u64 {
     if from < to { STEP } else { STEPS_BACK[(round + 1) % 2] }
@@ -38,14 +41,21 @@ fn step(from: Rank, to: Rank, round: usize) -> u64 {
 pub struct Part {
     /// Messages before the samples; `None` if ranks exchange none.
     pub shift: Option<Shift>,
-    /// Number of samples.
+    /// Samples that come first and do not count.
+    pub dropped: u64,
+    /// Samples that count.
     pub samples: u64,
 }
 
 impl Part {
-    /// Returns samples without messages before them.
+    /// Returns samples without messages before them, which all count.
     pub fn plain(samples: u64) -> Part {
-        Part { shift: None, samples }
+        Part { shift: None, dropped: 0, samples }
+    }
+
+    /// Returns the number of all samples.
+    pub fn all(&self) -> u64 {
+        self.dropped + self.samples
     }
 }
 
@@ -120,7 +130,11 @@ impl Alignment {
         let part = |round: usize| {
             let (sent, received) = (step(self.rank, to, round), step(from, self.rank, round));
             let shift = if round == 0 { first } else { Shift { sent, received, ..first } };
-            Part { shift: Some(shift), samples: length.min(samples - length * round as u64) }
+            Part {
+                shift: Some(shift),
+                dropped: DROPPED,
+                samples: length.min(samples - length * round as u64),
+            }
         };
         (0..rounds).map(part).collect()
     }

@@ -207,16 +207,14 @@ impl OpenCase<'_, '_> {
         while more > 0 {
             let before = if total == 0 { leading } else { 0 };
             let mut parts = self.alignment.divide(more);
-            // The messages precede the warm-up, which nothing separates from the samples.
-            if let Some(first) = parts.first_mut().filter(|_| before > 0) {
-                let shift = first.shift.take();
-                parts.insert(0, Part { shift, samples: before });
-            }
-            let (mut round, wall) = self.round(batch, &parts)?;
-            round.iter_mut().for_each(|thread| thread.skip(before as usize));
+            // Nothing separates the rest of the warm-up from the samples.
+            parts.iter_mut().take(1).for_each(|first| first.dropped = first.dropped.max(before));
+            let dropped: u64 = parts.iter().map(|part| part.dropped).sum();
+            let (round, wall) = self.round(batch, &parts)?;
             total += more;
+            sampling.untimed += dropped * batch;
             // The time of the samples that count.
-            sampling.spent += Duration::from_nanos(wall).mul_f64(more as f64 / (before + more) as f64);
+            sampling.spent += Duration::from_nanos(wall).mul_f64(more as f64 / (dropped + more) as f64);
             let mut round = collect(team, self.aggregation, round)?;
             compare_starts(&mut round, self.session.clock);
             if let Some(intervals) = &mut self.intervals {
@@ -252,7 +250,7 @@ impl OpenCase<'_, '_> {
             last.connections = connections(&mut *self.kernel, self.role)?.map(|now| intervals.count(now));
             self.session.sink.event(&Event::Interval(Cow::Borrowed(&last)))?;
         }
-        (sampling.untimed, sampling.iterations) = (leading * batch, total * batch);
+        sampling.iterations = total * batch;
         // A fixed number of iterations stays what it is. A kernel that fixes its batch has its own order of samples.
         if batch > 1 && self.effort.time().is_some() && self.kernel.batch().is_none() {
             self.sample_tail(&mut sampling)?;
@@ -339,8 +337,10 @@ impl OpenCase<'_, '_> {
             let parts = self.alignment.divide(samples);
             let (round, wall) = self.round(1, &parts)?;
             extend(&mut sampling.tail, 1, None, collect(team, self.aggregation, round)?);
-            sampling.spent += Duration::from_nanos(wall);
+            let dropped: u64 = parts.iter().map(|part| part.dropped).sum();
+            sampling.spent += Duration::from_nanos(wall).mul_f64(samples as f64 / (dropped + samples) as f64);
             sampling.iterations += samples;
+            sampling.untimed += dropped;
             self.session.sink.event(&Event::Alive)?;
         }
         Ok(())
@@ -535,7 +535,7 @@ impl OpenCase<'_, '_> {
         let mut stamps: Vec<Vec<Vec<u64>>> = parts
             .iter()
             .map(|part| match self.role {
-                Role::Active => vec![vec![u64::MAX; kernel.readings(part.samples) as usize]; kernel.clocks()],
+                Role::Active => vec![vec![u64::MAX; kernel.readings(part.all()) as usize]; kernel.clocks()],
                 Role::Passive => Vec::new(),
             })
             .collect();
@@ -547,12 +547,14 @@ impl OpenCase<'_, '_> {
             self.meter.iter_mut().for_each(|meter| meter.start());
             match self.role {
                 Role::Active => kernel.timed(clock, batch, stamps)?,
-                Role::Passive => kernel.answered(batch, part.samples)?,
+                Role::Passive => kernel.answered(batch, part.all())?,
             }
             self.meter.iter_mut().for_each(|meter| meter.stop());
             // A kernel with agreed starts keeps them until the next part.
             for (thread, stamps) in threads.iter_mut().zip(stamps) {
-                thread.append(kernel.samples(clock, stamps));
+                let mut samples = kernel.samples(clock, stamps);
+                samples.skip(part.dropped as usize);
+                thread.append(samples);
             }
         }
         team.barrier()?;

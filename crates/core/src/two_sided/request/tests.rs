@@ -83,7 +83,8 @@ impl<L: RequestLink> Kernel for Closed<L> {
 
     fn open(cx: &Context<'_>, case: &Case) -> Result<Self> {
         let mut link = L::open(cx, Slots::new(case.bytes.0, 1))?;
-        link.prepare(REQUESTS + 10)?;
+        // One request more for each round of 16, and those that are checked.
+        link.prepare(REQUESTS + REQUESTS / 16 + 10)?;
         Ok(Closed { link, answered: 0 })
     }
 
@@ -115,8 +116,8 @@ fn a_pause_shows_in_the_p99_of_an_open_loop_and_a_closed_loop_hides_it() {
     let late = |row: &Measurement| row.samples[0].elapsed_ns.iter().filter(|ns| **ns > 1_000_000).count();
     // Requests of 100 ms wait in each of 11 pauses, and those that are due while the server works them off at ten times the rate.
     assert!((1100..1265).contains(&late(&open)), "{}", late(&open));
-    // The closed loop counts its two iterations of the warm-up.
-    assert_eq!(late(&closed), 12);
+    // The closed loop counts its warm-up, and one pause meets a sample that does not count.
+    assert_eq!(late(&closed), 11);
     let [open, closed] = [&open, &closed].map(|row| p99(row).unwrap().value);
     assert!(open > 0.5 * PAUSE_NS as f64 && closed < 0.002 * PAUSE_NS as f64, "{open} and {closed} ns");
 }
