@@ -213,8 +213,9 @@ impl OpenCase<'_, '_> {
             let (round, wall) = self.round(batch, &parts)?;
             total += more;
             sampling.untimed += dropped * batch;
-            // The time of the samples that count.
-            sampling.spent += Duration::from_nanos(wall).mul_f64(more as f64 / (dropped + more) as f64);
+            // The time of the rounds without that of the warm-up.
+            let part = 1.0 - before as f64 / (dropped + more) as f64;
+            sampling.spent += Duration::from_nanos(wall).mul_f64(part);
             let mut round = collect(team, self.aggregation, round)?;
             compare_starts(&mut round, self.session.clock);
             if let Some(intervals) = &mut self.intervals {
@@ -337,10 +338,9 @@ impl OpenCase<'_, '_> {
             let parts = self.alignment.divide(samples);
             let (round, wall) = self.round(1, &parts)?;
             extend(&mut sampling.tail, 1, None, collect(team, self.aggregation, round)?);
-            let dropped: u64 = parts.iter().map(|part| part.dropped).sum();
-            sampling.spent += Duration::from_nanos(wall).mul_f64(samples as f64 / (dropped + samples) as f64);
+            sampling.spent += Duration::from_nanos(wall);
             sampling.iterations += samples;
-            sampling.untimed += dropped;
+            sampling.untimed += parts.iter().map(|part| part.dropped).sum::<u64>();
             self.session.sink.event(&Event::Alive)?;
         }
         Ok(())
