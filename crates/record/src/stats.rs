@@ -339,7 +339,9 @@ fn interval_of_mean(values: &[f64], mean: f64) -> Option<[f64; 2]> {
     let own = values.iter().sum::<f64>() / n as f64;
     let variance = values.iter().map(|x| (x - own).powi(2)).sum::<f64>() / freedom;
     let half = student975(freedom) * (variance * widening / n as f64).sqrt();
-    Some([(mean - half).max(0.0), mean + half])
+    // A time is positive, and so is each value.
+    let least = values.iter().copied().fold(mean, f64::min);
+    Some([if half < mean { mean - half } else { least }, mean + half])
 }
 
 /// Returns the quantile 0.975 of Student's distribution with at least 5 degrees of freedom, to 0.1 %.
