@@ -16,7 +16,7 @@ pub const SPREAD: u64 = stats::SPREAD as u64;
 /// Samples of a round: the largest of these with which a set fits into the time of the row. From 15 on, quartiles tell the levels of rounds
 /// from scatter; with fewer than 8, outliers move medians. If an iteration returns to its place in a ring, so does a round.
 pub const LENGTHS: [u64; 2] = [16, 8];
-/// Further lengths for a fixed number of iterations, of which the drop-in replacements print the mean.
+/// Further lengths for a fixed number of iterations, of which the drop-in replacements print the mean and others the median.
 const OF_FEW: [u64; 2] = [4, 2];
 /// A random number of messages is at most this, a multiple of the lengths of usual rings: the shared memory of UCX frees the 64 elements of
 /// its queue in halves of 32, and a "fast box" of Open MPI has 4 KiB, in which a message takes 32 bytes or more.
@@ -100,9 +100,9 @@ impl Alignment {
         Ok(())
     }
 
-    /// Returns what result files keep.
+    /// Returns what result files keep, if the headline is that of rounds; the mean of the medians of short rounds would not be robust.
     pub fn rounds(&self) -> Option<Rounds> {
-        self.rounds
+        self.rounds.filter(|rounds| LENGTHS.contains(&rounds.samples.into()))
     }
 
     /// Returns the samples of a round, 1 without rounds.

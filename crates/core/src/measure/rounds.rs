@@ -85,8 +85,10 @@ pub(crate) struct Sampling {
     pub(crate) iterations: u64,
     /// Iterations before the samples that are dropped.
     pub(crate) untimed: u64,
-    /// Wall time of all rounds and of the tail.
+    /// Time of the samples that count, and of the tail.
     pub(crate) spent: Duration,
+    /// Time of all rounds without warm-up, and of the tail.
+    pub(crate) wall: Duration,
     /// Iterations per sample.
     pub(crate) batch: u64,
     /// Whether the kernel fixes the batch, so that one sample contains one reading of the clock however short it is.
@@ -213,9 +215,10 @@ impl OpenCase<'_, '_> {
             let (round, wall) = self.round(batch, &parts)?;
             total += more;
             sampling.untimed += dropped * batch;
-            // The time of the rounds without that of the warm-up.
-            let part = 1.0 - before as f64 / (dropped + more) as f64;
-            sampling.spent += Duration::from_nanos(wall).mul_f64(part);
+            let time =
+                |samples: u64| Duration::from_nanos(wall).mul_f64(samples as f64 / (dropped + more) as f64);
+            sampling.spent += time(more);
+            sampling.wall += time(dropped + more - before);
             let mut round = collect(team, self.aggregation, round)?;
             compare_starts(&mut round, self.session.clock);
             if let Some(intervals) = &mut self.intervals {
@@ -338,9 +341,11 @@ impl OpenCase<'_, '_> {
             let parts = self.alignment.divide(samples);
             let (round, wall) = self.round(1, &parts)?;
             extend(&mut sampling.tail, 1, None, collect(team, self.aggregation, round)?);
-            sampling.spent += Duration::from_nanos(wall);
+            let dropped: u64 = parts.iter().map(|part| part.dropped).sum();
+            sampling.spent += Duration::from_nanos(wall).mul_f64(samples as f64 / (dropped + samples) as f64);
+            sampling.wall += Duration::from_nanos(wall);
             sampling.iterations += samples;
-            sampling.untimed += parts.iter().map(|part| part.dropped).sum::<u64>();
+            sampling.untimed += dropped;
             self.session.sink.event(&Event::Alive)?;
         }
         Ok(())
@@ -469,7 +474,7 @@ impl OpenCase<'_, '_> {
         let for_time = stop::samples_until(least, total, sampling.spent, self.max_samples());
         let next =
             match (self.by_effort(total, sampling), for_time.max(self.for_percentiles(total, sampling))) {
-                (Err(_), more @ 1..) => Ok(more.max(self.alignment.spread())),
+                (Err(_), more @ 1..) => Ok(more.next_multiple_of(self.alignment.spread())),
                 (next, _) => next,
             };
         match self.whole(next?, self.max_samples().saturating_sub(total)) {

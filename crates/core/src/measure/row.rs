@@ -215,7 +215,7 @@ pub fn measure(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Ca
     let counters = Counters::now().since(before);
     let clock_error = open.session.clock.error_since(compared);
     let sample_and_decide_ns = stopwatch.lap();
-    phases.sample_ns = (sampling.spent.as_nanos() as u64).min(sample_and_decide_ns);
+    phases.sample_ns = (sampling.wall.as_nanos() as u64).min(sample_and_decide_ns);
     phases.decide_ns = sample_and_decide_ns - phases.sample_ns;
 
     open.kernel.steps().end()?;
@@ -345,7 +345,7 @@ fn conclude(
             legs_per_sample,
             counters,
             grown: &row.grown,
-            wall_ns: sampling.spent.as_nanos() as f64,
+            wall_ns: sampling.wall.as_nanos() as f64,
             ranks: row.ranks,
             ending: sampling.ending,
             precision: sampling.precision,
