@@ -269,8 +269,9 @@ pub(crate) struct RunArgs {
     pub(crate) launch_settings: Option<LaunchSettings>,
 }
 
-/// Name of the option.
+/// Option that repeats an earlier run.
 const LIKE: &str = "--like";
+/// Argument that names benchmarks.
 const PATTERNS: &str = "patterns";
 /// Heading of options that say where rows go, which a repeated run does not take over.
 pub(crate) const OUTPUT: &str = "Output";
