@@ -45,8 +45,9 @@ pub(super) struct Vectors {
     counts: Vec<c_int>,
     /// In elements of the datatype.
     displacements: Vec<c_int>,
-    /// In bytes, of the call whose blocks have each a datatype.
+    /// In bytes, for `MPI_Alltoallw`, which takes an `int`.
     starts: Vec<c_int>,
+    /// In bytes, for `MPI_Neighbor_alltoallw`.
     byte_displacements: Vec<ffi::MPI_Aint>,
     datatypes: Vec<ffi::MPI_Datatype>,
 }
@@ -55,7 +56,7 @@ impl Vectors {
     /// Returns the arrays of blocks of elements of `width` bytes.
     fn new(blocks: &[Range<u64>], datatype: ffi::MPI_Datatype, width: u64) -> Result<Vectors> {
         let ends = blocks.iter().map(|block| block.end).max().unwrap_or(0);
-        // The largest displacement must fit an int.
+        // `MPI_Alltoallw` takes bytes as `int`.
         datatype::byte_count(ends)?;
         Ok(Vectors {
             counts: blocks.iter().map(|block| ((block.end - block.start) / width) as c_int).collect(),
