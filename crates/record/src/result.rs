@@ -80,7 +80,7 @@ pub struct Samples {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rounds {
     /// Samples of a round. The last one may have fewer.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 2)))]
     pub samples: u32,
     /// Seed of the numbers of messages.
     pub seed: u64,

@@ -329,19 +329,19 @@ fn mean(values: &[f64]) -> f64 {
 
 /// Returns the 95 % interval of the mean of values in the order of time; `None` for few values, or where they depend on each other so much
 /// that they are worth few independent ones.
-fn interval_of_mean(values: &[f64], mean: f64) -> Option<[f64; 2]> {
+fn interval_of_mean(values: &[f64], headline: f64) -> Option<[f64; 2]> {
     let n = values.len();
     let widening = inflation(values.to_vec());
     if n < LEAST_FOR_INTERVAL || widening > 1.0 && (n as f64) < LEAST_WORTH * widening {
         return None;
     }
     let freedom = (n - 1) as f64;
-    let own = values.iter().sum::<f64>() / n as f64;
-    let variance = values.iter().map(|x| (x - own).powi(2)).sum::<f64>() / freedom;
+    let middle = mean(values);
+    let variance = values.iter().map(|x| (x - middle).powi(2)).sum::<f64>() / freedom;
     let half = student975(freedom) * (variance * widening / n as f64).sqrt();
     // A time is positive, and so is each value.
-    let least = values.iter().copied().fold(mean, f64::min);
-    Some([if half < mean { mean - half } else { least }, mean + half])
+    let least = values.iter().copied().fold(headline, f64::min);
+    Some([if half < headline { headline - half } else { least }, headline + half])
 }
 
 /// Returns the quantile 0.975 of Student's distribution with at least 5 degrees of freedom, to 0.1 %.

@@ -1,4 +1,4 @@
-//! Earlier messages: figures of ombx after 0 to 28 messages that nobody expects, beside a C program that measures every position.
+//! Earlier messages: figures of ombx after 0 to 28 of them, beside a C program that measures every position of the queue.
 
 use std::{path::PathBuf, process::ExitCode};
 

@@ -83,7 +83,7 @@ pub(crate) struct Sampling {
     pub(crate) summary: Option<Summary>,
     pub(crate) ending: Option<Ending>,
     pub(crate) iterations: u64,
-    /// Iterations before the samples that are dropped.
+    /// Iterations of samples that do not count.
     pub(crate) untimed: u64,
     /// Time of the samples that count, and of the tail.
     pub(crate) spent: Duration,

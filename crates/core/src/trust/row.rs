@@ -105,8 +105,8 @@ const LEAST_OF_ROUND: usize = 15;
 /// Factor by which levels differ.
 const LEVELS_APART: f64 = 1.1;
 
-/// Marks a row whose rounds differ by more than their scatter, although they differ in nothing but the number of messages before them: the
-/// lower quartile of a slow round is above 1.1 times the upper quartile of a fast one. They are those at 10 and 90 % of the rounds.
+/// Marks a row whose rounds differ by more than their scatter, to and fro. Successive rounds differ in the number of messages before them,
+/// and little in time: the lower quartile of a slow round is above 1.1 times the upper quartile of a fast one. They are those at 10 and 90 % of the rounds.
 pub fn several_levels(rounds: &[Vec<f64>], row: &Measurement) -> Option<Mark> {
     let mut levels: Vec<[f64; 3]> = rounds.iter().filter_map(|round| quartiles(round)).collect();
     let medians: Vec<f64> = levels.iter().map(|[_, median, _]| *median).collect();
@@ -123,8 +123,8 @@ pub fn several_levels(rounds: &[Vec<f64>], row: &Measurement) -> Option<Mark> {
             row.metric.unit()
         );
         let cause = format!(
-            "{levels} by earlier messages: rounds that differ only in how many messages were sent before them differ by \
-             more than their samples scatter, and the figure is their mean"
+            "{levels}: rounds differ by more than their samples scatter, to and fro, probably by how many messages were \
+             sent before each; the figure is their mean"
         );
         Mark::new(MarkCode::SeveralLevels, levels, cause)
     })

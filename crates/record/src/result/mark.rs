@@ -116,7 +116,7 @@ codes! {
     Slowed = slowed, Invalid, "rows that became slow", "give each rank a CPU of its own";
     NotConverged = not_converged, Note, "precision not reached", "raise --max-time";
     Bimodal = bimodal, Caution, "samples in two groups", "look at the raw samples and at other launches";
-    SeveralLevels = several_levels, Caution, "levels by earlier messages",
+    SeveralLevels = several_levels, Caution, "rounds on several levels",
         "say it beside the figure; a longer queue may end it, with UCX in shared memory UCX_MM_FIFO_SIZE=1024";
     WrongClock = wrong_clock, Invalid, "a clock that runs wrong", "measure again";
     ClockCost = clock_cost, Note, "a costly reading of the clock", "--batch 10 divides it by 10";

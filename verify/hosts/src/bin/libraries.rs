@@ -203,7 +203,7 @@ impl Line {
 }
 
 /// Returns whether a library is known to deliver wrong data: persistent requests of MPICH 4.0 and 4.1, also as part of Intel MPI, that are
-/// started again. A C program shows the same.
+/// started again. With MPICH 4.0.2 a C program shows the same.
 fn is_known_defect(library: &str, benchmark: &str, reason: &str) -> bool {
     let is_of = ["MPICH 4.0", "MPICH 4.1", "Intel MPI 2021"].iter().any(|name| library.starts_with(name));
     let is_persistent = ["gather_persistent", "scatter_persistent"]
