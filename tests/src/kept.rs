@@ -99,11 +99,20 @@ pub fn assert_plausible(row: &Measurement) {
     if let Some([low, high]) = summary.ci95 {
         assert!(low <= summary.median && summary.median <= high, "{key}: {summary:?}");
     }
-    // The headline follows from the raw samples: their median, or the mean of the medians of rounds.
+    // The headline follows from the raw samples: their median, or the mean of the levels of rounds.
     let times = Measurement::combine(&row.samples, row.work.expect("work").legs);
     let round = samples.rounds.map_or(times.len(), |rounds| rounds.samples as usize);
-    let medians: Vec<f64> = times.chunks(round).map(middle).collect();
-    let headline = medians.iter().sum::<f64>() / medians.len() as f64;
+    let level = |round: &[f64]| {
+        let means = |one: &f64| round.iter().map(move |other| f64::midpoint(*one, *other));
+        let with_itself = round.iter().copied();
+        // Every pair twice, and each sample once with itself more.
+        middle(&round.iter().flat_map(means).chain(with_itself).collect::<Vec<f64>>())
+    };
+    let levels: Vec<f64> = match samples.rounds {
+        Some(_) => times.chunks(round).map(level).collect(),
+        None => vec![middle(&times)],
+    };
+    let headline = levels.iter().sum::<f64>() / levels.len() as f64;
     assert!((summary.median / headline - 1.0).abs() < 1e-9, "{key}: {headline} {}", summary.median);
 }
 

@@ -3,7 +3,7 @@
 //! Libraries keep messages in rings. A kernel that repeats a fixed number of messages may meet the same positions of a ring in every
 //! iteration, and its time is then decided by how many messages were sent before it: those of barriers, of other rows, of the engine.
 //! Therefore samples are taken in rounds of equal length, and before each round the ranks exchange empty messages: a random number before
-//! the first round of a set, and a fixed one before the others. The headline is the mean of the rounds' medians, a mean over positions.
+//! the first round of a set, and a fixed one before the others. The headline is the mean of the rounds' levels, a mean over positions.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 

@@ -195,10 +195,10 @@ proptest! {
 }
 
 #[test]
-fn the_headline_of_rounds_is_the_mean_of_their_medians() {
+fn the_headline_of_rounds_is_the_mean_of_their_levels() {
     let rounds: Vec<Vec<f64>> = [100.0, 140.0, 110.0, 130.0, 120.0, 100.0]
         .iter()
-        .map(|level| vec![*level, level + 1.0, level + 90.0])
+        .map(|level| vec![*level, level + 1.0, level + 1.0, level + 90.0])
         .collect();
     let summary = Summary::of_rounds(&rounds).unwrap();
     let mean = 700.0 / 6.0 + 1.0;
@@ -215,10 +215,24 @@ fn the_headline_of_rounds_is_the_mean_of_their_medians() {
         (high - mean - half).abs() < 2e-3 * half && (mean - low - half).abs() < 2e-3 * half,
         "{summary:?}"
     );
-    assert_eq!((summary.n, summary.min, summary.max), (18, 100.0, 230.0));
+    assert_eq!((summary.n, summary.min, summary.max), (24, 100.0, 230.0));
     assert!(summary.mad < 2.0, "levels are no scatter: {summary:?}");
     assert_eq!(Summary::of_rounds(&[]), None);
     assert_eq!(Summary::of_rounds(&rounds[..5]).unwrap().ci95, None);
+}
+
+#[test]
+fn the_level_of_a_round_is_the_mean_of_its_positions_without_outliers() {
+    assert_eq!(level(&[]), None);
+    assert_eq!(level(&[7.0]), Some(7.0));
+    // Means of pairs: 1, 2, 3.5, 3, 4.5, 6.
+    assert_eq!(level(&[1.0, 3.0, 6.0]), Some(3.25));
+    // Two positions, in which every second sample is.
+    let two: Vec<f64> = (0..16).map(|at| 100.0 + 50.0 * f64::from(at % 2)).collect();
+    assert_eq!(level(&two), Some(125.0));
+    // Four of 16 samples are a quarter.
+    let paused: Vec<f64> = (0..16).map(|at| if at % 4 == 0 { 1e9 } else { 100.0 + f64::from(at) / 1e3 }).collect();
+    assert!(level(&paused).unwrap() < 101.0, "{:?}", level(&paused));
 }
 
 #[test]
