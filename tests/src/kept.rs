@@ -102,18 +102,21 @@ pub fn assert_plausible(row: &Measurement) {
     // The headline follows from the raw samples: their median, or the mean of the levels of rounds.
     let times = Measurement::combine(&row.samples, row.work.expect("work").legs);
     let round = samples.rounds.map_or(times.len(), |rounds| rounds.samples as usize);
-    let level = |round: &[f64]| {
-        let means = |one: &f64| round.iter().map(move |other| f64::midpoint(*one, *other));
-        let with_itself = round.iter().copied();
-        // Every pair twice, and each sample once with itself more.
-        middle(&round.iter().flat_map(means).chain(with_itself).collect::<Vec<f64>>())
-    };
     let levels: Vec<f64> = match samples.rounds {
         Some(_) => times.chunks(round).map(level).collect(),
         None => vec![middle(&times)],
     };
     let headline = levels.iter().sum::<f64>() / levels.len() as f64;
     assert!((summary.median / headline - 1.0).abs() < 1e-9, "{key}: {headline} {}", summary.median);
+}
+
+/// Returns the median of the means of all pairs: every pair twice, and each value with itself twice.
+fn level(round: &[f64]) -> f64 {
+    let mut means = round.to_vec();
+    for one in round {
+        means.extend(round.iter().map(|other| f64::midpoint(*one, *other)));
+    }
+    middle(&means)
 }
 
 /// Returns the median of some values.

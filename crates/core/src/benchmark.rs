@@ -29,6 +29,7 @@ pub mod memory;
 pub mod neighbourhood;
 mod parameter;
 pub mod payload;
+mod position;
 pub mod reduction;
 mod root;
 mod threads;
@@ -52,6 +53,7 @@ pub use self::{
         ALL, CaseValues, Chosen, Heading, Named, Parameter, ParameterList, ParameterValue, Reader, Shown,
         Value, Values, if_chosen,
     },
+    position::{ALIGNMENT, position},
     reduction::{ElementType, Numbers, ReductionOp},
     root::{Imbalance, Root},
     threads::{Initialization, MATCHED_THREADS, SHARED_THREADS, Threading, Threads},

@@ -90,6 +90,7 @@ pub mod measure {
     pub mod open_kernel;
     pub mod overlap;
     pub mod plan;
+    mod positions;
     mod rounds;
     pub mod row;
     pub mod runner;

@@ -18,8 +18,8 @@ const PAD: f64 = 0.02;
 pub enum Unit {
     /// Message sizes.
     Bytes,
-    /// Offered requests per second.
-    Rate,
+    /// Offered requests per second, or earlier messages.
+    Number,
 }
 
 /// An axis: it maps values to positions and has ticks.
@@ -124,7 +124,7 @@ impl Axis {
         match self {
             Axis::Points(_, _, Unit::Bytes) => Bytes(value as u64).to_string(),
             // Ticks of a linear axis are no multiples of 1024.
-            Axis::Points(_, _, Unit::Rate) | Axis::Values(_) | Axis::LinearPoints(_) => value_label(value),
+            Axis::Points(_, _, Unit::Number) | Axis::Values(_) | Axis::LinearPoints(_) => value_label(value),
             Axis::Slots(names) | Axis::ReversedSlots(names) => {
                 names.get(value as usize).map(|name| plain(name)).unwrap_or_default()
             }

@@ -33,6 +33,8 @@ pub enum Kind {
     Curve,
     /// Medians and 99th percentiles of requests by the rate at which they were offered.
     Rate,
+    /// Medians by the number of earlier messages.
+    Alignment,
     /// Cumulative distribution of the samples.
     Cdf,
     /// Histogram of the samples.
@@ -52,7 +54,11 @@ pub enum Kind {
 /// # Errors
 /// The rows do not fit the kind: there are none, they have different metrics, or there are too many.
 pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<Drawing, PlotError> {
-    let abscissa = if kind == Kind::Rate { Abscissa::OfferedRate } else { Abscissa::Size };
+    let abscissa = match kind {
+        Kind::Rate => Abscissa::OfferedRate,
+        Kind::Alignment => Abscissa::Alignment,
+        _ => Abscissa::Size,
+    };
     let series = series::collect(inputs, abscissa, options)?;
     if kind != Kind::Curve && options.quantity.is_some() {
         return Err(PlotError::Unfit(
@@ -61,7 +67,7 @@ pub fn draw(kind: Kind, inputs: &[Input<'_>], options: &Options<'_>) -> Result<D
     }
     match kind {
         Kind::Model => curve::draw_model(series, options),
-        Kind::Curve | Kind::Rate => curve::draw(series, options),
+        Kind::Curve | Kind::Rate | Kind::Alignment => curve::draw(series, options),
         Kind::Violin => distribution::violin(series, options),
         Kind::Cdf => distribution::cdf(&series::by_size(series, MAX_SERIES, options)?, options),
         Kind::Histogram => distribution::histogram(&series::by_size(series, MAX_SERIES, options)?, options),

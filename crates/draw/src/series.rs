@@ -6,7 +6,7 @@ use ombx_estimate::{
 };
 use ombx_record::{
     order::{sort, sort_by_value},
-    result::{Headline, Measurement},
+    result::{ALIGNMENT_AXIS, Headline, Measurement},
     stats::Percentile,
     unit::Bytes,
 };
@@ -39,13 +39,24 @@ pub enum Abscissa {
     Size,
     /// Rate at which requests were offered. Medians and 99th percentiles are series of their own.
     OfferedRate,
+    /// Number of earlier messages.
+    Alignment,
 }
 
 impl Abscissa {
     fn position_of(self, row: &Measurement) -> Option<f64> {
+        match self.axis() {
+            None => Some(row.bytes.unwrap_or(0) as f64),
+            Some(name) => row.axes.get(name)?.parse().ok(),
+        }
+    }
+
+    /// Returns the axis of rows that it shows; `None` for the message size.
+    fn axis(self) -> Option<&'static str> {
         match self {
-            Abscissa::Size => Some(row.bytes.unwrap_or(0) as f64),
-            Abscissa::OfferedRate => row.axes.get(RATE)?.parse().ok(),
+            Abscissa::Size => None,
+            Abscissa::OfferedRate => Some(RATE),
+            Abscissa::Alignment => Some(ALIGNMENT_AXIS),
         }
     }
 }
@@ -151,7 +162,7 @@ pub(crate) fn collect<'a>(
             }
             parts.extend(samples.other.map(|other| other.to_string()));
             let headlines = match abscissa {
-                Abscissa::Size => vec![(None, median)],
+                Abscissa::Size | Abscissa::Alignment => vec![(None, median)],
                 Abscissa::OfferedRate => {
                     let p99 = p99(&row).map(|headline| (Some("p99"), own_quantity.of_headline(headline)));
                     std::iter::once((Some("median"), median)).chain(p99).collect()
@@ -183,6 +194,9 @@ pub(crate) fn collect<'a>(
         Some(quantity) => Ok(Collected { abscissa, quantity, series }),
         None if abscissa == Abscissa::OfferedRate => {
             Err(PlotError::Unfit("no row has an offered rate: measure p2p.request or sockets.request".into()))
+        }
+        None if abscissa == Abscissa::Alignment => {
+            Err(PlotError::Unfit("no row is of one alignment: measure with --alignment 0..63".into()))
         }
         None => Err(PlotError::Unfit("there are no measured rows to draw".into())),
     }
@@ -298,15 +312,14 @@ fn made_name(one: &Named<'_>, series: &[Named<'_>]) -> String {
 
 /// Returns the parts of the name of a row's series, which leave out the position on the horizontal axis.
 pub fn name_parts(row: &Measurement, abscissa: Abscissa) -> Vec<String> {
-    let by_rate = abscissa == Abscissa::OfferedRate;
     let axes = row
         .axes
         .iter()
-        .filter(|(name, _)| !(by_rate && *name == RATE))
+        .filter(|(name, _)| abscissa.axis() != Some(name))
         .map(|(name, value)| format!("{name}={value}"));
     let depth = row.depth.map(|depth| format!("window {depth}"));
     let pairs = (row.pairs > 1).then(|| format!("{} pairs", row.pairs));
-    let size = row.bytes.filter(|_| by_rate).map(|bytes| Bytes(bytes).with_noun());
+    let size = row.bytes.filter(|_| abscissa != Abscissa::Size).map(|bytes| Bytes(bytes).with_noun());
     std::iter::once(row.bench.clone()).chain(axes).chain(size).chain(depth).chain(pairs).collect()
 }
 

@@ -74,6 +74,9 @@ pub struct Samples {
     pub rounds: Option<Rounds>,
 }
 
+/// Axis of rows for single alignments: how many messages were sent before, from where the first of them started.
+pub const ALIGNMENT_AXIS: &str = "alignment";
+
 /// Division of samples into rounds of equal length. Before each round ranks exchange untimed messages, so that the rounds start at
 /// different positions in the queues of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

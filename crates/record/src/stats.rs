@@ -321,7 +321,8 @@ fn interval(samples: &[f64], sorted: &[f64], ranks: &[f64]) -> Option<[f64; 2]> 
 ///
 /// Source: Hodges and Lehmann, "Estimates of Location Based on Rank Tests" (1963).
 pub fn level(round: &[f64]) -> Option<f64> {
-    let pairs = (0..).zip(round).flat_map(|(at, one)| round[at..].iter().map(move |other| (one + other) / 2.0));
+    let pairs =
+        (0..).zip(round).flat_map(|(at, one)| round[at..].iter().map(move |other| (one + other) / 2.0));
     median(&pairs.collect::<Vec<f64>>())
 }
 

@@ -21,8 +21,8 @@ use ombx_estimate::{
 use ombx_record::{
     event::Event,
     result::{
-        ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Metric, Outcome, OverLaunches,
-        Run, RunOutcome, SHARES, Tally,
+        ALIGNMENT_AXIS, ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Metric, Outcome,
+        OverLaunches, Run, RunOutcome, SHARES, Tally,
     },
     unit::{Bytes, counted},
 };
@@ -318,7 +318,8 @@ impl CollectedRows {
             }
             Outcome::Ok => {
                 let (mut cells, absent) = cells::format_row(&style.shown, row, scope, style.least);
-                cells.figures.extend(row.axes.get(UNDER).map(|load| (UNDER.to_owned(), plain(load))));
+                let in_columns = row.axes.iter().filter(|(name, _)| WITH_COLUMN.contains(&name.as_str()));
+                cells.figures.extend(in_columns.map(|(name, value)| (name.clone(), plain(value))));
                 self.rows.push(cells);
                 self.rows.extend(cells::other_states(&style.shown, row, scope));
                 self.absent.extend(absent);
@@ -411,10 +412,12 @@ fn is_column(figure: &str) -> bool {
         && !SHARES.iter().any(|share| [share.part, share.all].contains(&figure))
 }
 
-/// Returns the heading of the table of a row: rows that differ in their offered rate or their load alone have one table, with a column
-/// for it.
+/// Axes that have a column: rows that differ in them alone have one table.
+const WITH_COLUMN: [&str; 2] = [UNDER, ALIGNMENT_AXIS];
+
+/// Returns the heading of the table of a row. The offered rate has a column among the figures.
 fn table_heading(row: &Measurement) -> String {
-    let axes = row.axes.iter().filter(|(name, _)| ![RATE, UNDER].contains(&name.as_str()));
+    let axes = row.axes.iter().filter(|(name, _)| *name != RATE && !WITH_COLUMN.contains(&name.as_str()));
     title(&row.bench, axes, row.depth, row.pairs)
 }
 

@@ -253,6 +253,40 @@ fn rows_that_cannot_be_measured_are_skipped_with_the_reason() {
     assert_eq!((tally.cases, tally.skipped), (SKIPPED.len() as u64 + 1, SKIPPED.len() as u64), "{done}");
 }
 
+/// One pass measures all positions of a case, and each row is verified by itself.
+#[test]
+fn each_alignment_has_a_row() {
+    let kept = Kept::new();
+    let words = "p2p.bw p2p.latency_persistent collective.allreduce rma.put_bw rma.acc_latency p2p.mbw_mr \
+                 --sizes 8,4K --alignment 5,0..2 --window 4 -n 2";
+    let done = kept.job(words).run().expect(4);
+    let run = kept.run();
+    let mut found = BTreeSet::new();
+    for row in &run.rows {
+        if row.bench == "p2p.mbw_mr" && row.pairs > 1 {
+            continue;
+        }
+        let at = row.axes["alignment"].clone();
+        if let Outcome::Skipped(why) = &row.outcome {
+            assert!(why.contains("--alignment is for"), "{row:?}");
+            continue;
+        }
+        assert!(row.key.ends_with(&format!("alignment={at}")) && row.check == Check::Passed, "{row:?}");
+        let [samples] = &row.samples[..] else {
+            assert_eq!(row.bench, "collective.allreduce");
+            continue;
+        };
+        assert!(samples.rounds.is_none() && samples.elapsed_ns.len() >= 6, "{row:?}");
+        found.insert((row.bench.clone(), row.bytes, at));
+    }
+    for bench in ["p2p.bw", "p2p.latency_persistent", "rma.put_bw"] {
+        for at in ["0", "1", "2", "5"] {
+            assert!(found.contains(&(bench.into(), Some(4096), at.into())), "{bench} {at}: {done}");
+        }
+    }
+    assert_eq!(run.rows.iter().filter(|row| row.bench == "p2p.bw").count(), 8, "{done}");
+}
+
 /// Software events exist on every Linux; whether the CPU counts depends on the machine.
 #[test]
 fn counters_are_figures_or_reasons() {

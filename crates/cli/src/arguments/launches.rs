@@ -52,6 +52,11 @@ impl LaunchesArgs {
         Launches { count, seed: self.seed(), goal }
     }
 
+    /// Returns whether the user asks for several launches.
+    pub(crate) fn several(&self) -> bool {
+        self.launches.is_some_and(|launches| launches > 1) || self.budget.is_some()
+    }
+
     /// Returns the user's seed, or a random one.
     pub(crate) fn seed(&self) -> u64 {
         self.seed.unwrap_or_else(random_seed)

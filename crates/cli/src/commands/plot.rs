@@ -18,6 +18,7 @@ use ombx_links::verdict::{SweepCollector, SweptRun};
 use ombx_record::{
     error::{Error, Result},
     event::Event,
+    result::ALIGNMENT_AXIS,
 };
 
 use crate::arguments::output::{RowArgs, some_of};
@@ -36,7 +37,7 @@ pub(crate) struct PlotArgs {
     /// Format of the figure [default: that of the ending of the file: .svg, .pdf or .png]
     #[arg(long, value_name = "svg|pdf|png", value_parser = format_named)]
     format: Option<FileFormat>,
-    /// What the figure shows [default: heatmap for results of `ombx links`, else curve]
+    /// What the figure shows [default: heatmap for results of `ombx links`, alignment for rows of --alignment, else curve]
     #[arg(long, value_parser = some_of(&KINDS))]
     kind: Option<Figure>,
     #[command(flatten)]
@@ -64,13 +65,14 @@ pub(crate) struct PlotArgs {
 /// What a figure shows of the rows of benchmarks; `None`: links.
 type Figure = Option<Kind>;
 
-const KINDS: [(&str, &str, Figure); 9] = [
+const KINDS: [(&str, &str, Figure); 10] = [
     ("curve", "Medians by message size, with 95 % intervals", Some(Kind::Curve)),
     (
         "rate",
         "Medians and 99th percentiles of requests by the rate at which they were offered (--rate)",
         Some(Kind::Rate),
     ),
+    ("alignment", "Medians by the number of earlier messages (--alignment)", Some(Kind::Alignment)),
     ("cdf", "Cumulative distribution of the samples", Some(Kind::Cdf)),
     ("histogram", "Histogram of the samples", Some(Kind::Histogram)),
     ("violin", "Density of the samples by message size, with median and quartiles", Some(Kind::Violin)),
@@ -123,7 +125,10 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     }
     let (groups, sweeps) = read(args)?;
     let links = groups.iter().all(|(_, cases)| cases.is_empty()) && !sweeps.is_empty();
-    let kind = args.kind.unwrap_or((!links).then_some(Kind::Curve));
+    let mut cases = groups.iter().flat_map(|(_, cases)| cases).peekable();
+    let is_aligned = |case: &CaseSamples| case.row().axes.contains_key(ALIGNMENT_AXIS);
+    let of_rows = if cases.peek().is_some() && cases.all(is_aligned) { Kind::Alignment } else { Kind::Curve };
+    let kind = args.kind.unwrap_or((!links).then_some(of_rows));
     if links && kind.is_some() {
         return Err(Error::usage("results of ombx links have one kind of figure: --kind heatmap"));
     }
@@ -206,7 +211,7 @@ impl PlotArgs {
     /// Refuses options that do nothing in a kind of figure.
     fn check_options(&self, kind: Option<Kind>) -> Result<()> {
         let (x, y) = match kind {
-            Some(Kind::Curve | Kind::Rate | Kind::Histogram | Kind::Model) => (true, true),
+            Some(Kind::Curve | Kind::Rate | Kind::Alignment | Kind::Histogram | Kind::Model) => (true, true),
             Some(Kind::Cdf) => (true, false),
             Some(Kind::Violin | Kind::Samples | Kind::Launches) => (false, true),
             None => (false, false),

@@ -9,8 +9,8 @@ use std::{
 use clap::{Arg, ArgMatches, Args, Command, parser::ValueSource};
 use ombx_core::{
     benchmark::{
-        Choice, Chosen, Depth, Groups, Initialization, PairCount, ParameterValue, Registry, Root, Streams,
-        Threading, Threads,
+        ALIGNMENT, Choice, Chosen, Depth, Groups, Initialization, PairCount, ParameterValue, Registry, Root,
+        Streams, Threading, Threads,
         memory::{CACHE_SIZE, Cache},
     },
     measure::{
@@ -171,8 +171,20 @@ pub(crate) fn job(
         choices.iter().try_for_each(|choice| check_combinations(*choice, plan))?;
     }
     let extent = Extent { left_out, ..job::extent(&start, &parts, ranks)? };
+    let is_of_one_launch = parts.iter().any(|part| part.plan.chosen.has(&ALIGNMENT));
     let launches = match args.launch_settings {
+        Some(_) if is_of_one_launch => {
+            return Err(Error::usage(
+                "--alignment counts messages from another place in each launch, so that launches cannot be compared: leave it out",
+            ));
+        }
         Some(_) => Launches::ONE,
+        None if is_of_one_launch && args.launches.several() => {
+            return Err(Error::usage(
+                "--alignment counts messages from another place in each launch: leave out --launches and --budget",
+            ));
+        }
+        None if is_of_one_launch => Launches::ONE,
         None => args.launches.launches(args.effort.precision),
     };
     if args.launches.seed.is_some() && launches.is_one() {

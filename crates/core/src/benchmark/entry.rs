@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{
     benchmark::{
-        Case, Depth, Initialization, Layout, MEMORY_LIMIT, Method, PairCount, Parameter, ParameterList,
-        ParameterValue, RankMatrix, Threading, Threads, parameter::registered_name,
+        ALIGNMENT, Case, Depth, Initialization, Layout, MEMORY_LIMIT, Method, PairCount, Parameter,
+        ParameterList, ParameterValue, RankMatrix, Threading, Threads, parameter::registered_name,
     },
     measure::{plan::Plan, session::Session},
 };
@@ -293,7 +293,7 @@ impl Benchmark {
     /// Returns every parameter of the benchmark, in the order in which keys of rows name them. The number of operations in flight is
     /// the last, because it may depend on others.
     pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
-        let over_mpi = [Initialization::PARAMETER, Threading::PARAMETER, RankMatrix::PARAMETER];
+        let over_mpi = [Initialization::PARAMETER, Threading::PARAMETER, RankMatrix::PARAMETER, &ALIGNMENT];
         let over_mpi = over_mpi.into_iter().filter(|_| self.ranks.medium == Medium::Mpi);
         let pairs = self.ranks.layout.has_pairs().then_some(PairCount::PARAMETER);
         let depth = self.own.streams.exists().then_some(Depth::PARAMETER);

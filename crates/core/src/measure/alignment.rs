@@ -20,7 +20,7 @@ pub const LENGTHS: [u64; 2] = [16, 8];
 const OF_FEW: [u64; 2] = [4, 2];
 /// A random number of messages is at most this, a multiple of the lengths of usual rings: the shared memory of UCX frees the 64 elements of
 /// its queue in halves of 32, and a "fast box" of Open MPI has 4 KiB, in which a message takes 32 bytes or more.
-const POSITIONS: u64 = 256;
+pub(crate) const POSITIONS: u64 = 256;
 /// Messages to a rank with a higher number, before each further round. In rings of every power of two up to [`POSITIONS`], the mean of a
 /// sawtooth over the positions of a set scatters at most 2/3 as much as over random ones, and the autocorrelation of the levels is at most
 /// 0.3. No smaller number does both.
@@ -92,12 +92,16 @@ impl Alignment {
             Affordable::UpTo(samples) => (samples, &[][..]),
             Affordable::Exactly(samples) => (samples, &OF_FEW[..]),
         };
-        let is_moved = team.size() > 1 && team.has_queues();
-        let fits = |length: &&u64| is_moved && **length * SPREAD <= affordable;
+        let fits = |length: &&u64| **length * SPREAD <= affordable;
         let rounds =
             LENGTHS.iter().chain(further).find(fits).map(|length| Rounds { samples: *length as u32, seed });
         self.rounds = team.broadcast_message(rounds)?;
         Ok(())
+    }
+
+    /// Returns the rank that this one sends to and the one that it receives from.
+    pub(crate) fn neighbours(&self) -> [Rank; 2] {
+        self.neighbours
     }
 
     /// Returns what result files keep, if the headline is that of rounds; the mean of the medians of short rounds would not be robust.

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use ombx_host::environment::Counters;
 use ombx_record::{
     codec::{self, checksum},
     error::{Error, Result},
@@ -40,6 +41,22 @@ pub struct Starts {
     pub clock_owner: u32,
     /// Reading at the start of each sample.
     pub ticks: Vec<u64>,
+}
+
+/// Samples of several rows, which one pass over positions in the queues of the library has taken.
+pub(crate) struct Pass {
+    /// On rank 0, those of every timed rank at each position whose row is still to come.
+    pub(crate) samples: BTreeMap<u64, Vec<Samples>>,
+    /// Iterations of the pass.
+    pub(crate) iterations: u64,
+    /// Time of one position.
+    pub(crate) spent: Duration,
+    /// Time of the pass.
+    pub(crate) wall: Duration,
+    /// Iterations per sample.
+    pub(crate) batch: u64,
+    /// Counters of the scheduler on this rank during the pass.
+    pub(crate) counters: Counters,
 }
 
 /// Rank and thread.

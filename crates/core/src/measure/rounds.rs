@@ -2,7 +2,10 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use ombx_host::performance::{self, Counted, Meter};
+use ombx_host::{
+    environment::Counters,
+    performance::{self, Counted, Meter},
+};
 use ombx_record::{
     error::Result,
     event::Event,
@@ -66,9 +69,9 @@ pub(crate) struct WarmUp {
     /// Iterations that were run.
     pub(crate) iterations: u64,
     /// Iterations per sample.
-    batch: u64,
+    pub(crate) batch: u64,
     /// Estimated time until all ranks have run one sample, in nanoseconds, by the fastest part of the warm-up.
-    sample_ns: f64,
+    pub(crate) sample_ns: f64,
     /// The same by its last part, in which ranks may have waited for a CPU.
     usual_ns: f64,
 }
@@ -97,6 +100,8 @@ pub(crate) struct Sampling {
     pub(crate) precision: f64,
     /// What the counters of this rank counted, and in how many iterations.
     pub(crate) counted: Option<(Counted, u64)>,
+    /// Counters of the scheduler on this rank, if samples were not taken now.
+    pub(crate) counters: Option<Counters>,
 }
 
 impl OpenCase<'_, '_> {
@@ -283,10 +288,19 @@ impl OpenCase<'_, '_> {
         }
     }
 
+    /// Returns whether messages of the team move queues from which the samples take their time. Agreed starts adapt to all samples since the
+    /// last decision.
+    pub(crate) fn has_alignments(&self) -> bool {
+        let team = self.session.team;
+        self.kernel.has_rounds()
+            && self.aggregation != Aggregation::Global
+            && team.size() > 1
+            && team.has_queues()
+    }
+
     /// Agrees on the division of the samples into rounds.
     fn align(&mut self, warm_up: &WarmUp, batch: u64, first: u64) -> Result<()> {
-        // Agreed starts adapt to all samples since the last decision.
-        if !self.kernel.has_rounds() || self.aggregation == Aggregation::Global {
+        if !self.has_alignments() {
             return Ok(());
         }
         let sample_ns = warm_up.sample_ns / warm_up.batch as f64 * batch as f64;
@@ -426,7 +440,7 @@ impl OpenCase<'_, '_> {
     }
 
     /// Returns the iterations per sample and the number of samples of the first round.
-    fn first_round(&self, warm_up: &WarmUp) -> (u64, u64) {
+    pub(crate) fn first_round(&self, warm_up: &WarmUp) -> (u64, u64) {
         let batch = warm_up.batch;
         match self.effort {
             Effort::Fixed { iterations, .. } => {
@@ -533,7 +547,7 @@ impl OpenCase<'_, '_> {
     }
 
     /// Runs parts one after the other. Returns the samples of each timed thread and the time until all ranks were done, in nanoseconds.
-    fn round(&mut self, batch: u64, parts: &[Part]) -> Result<(Vec<RoundSamples>, u64)> {
+    pub(crate) fn round(&mut self, batch: u64, parts: &[Part]) -> Result<(Vec<RoundSamples>, u64)> {
         let Session { team, clock, .. } = *self.session;
         let kernel = &mut self.kernel;
         // The pages of the stamps are touched before timing starts.

@@ -18,7 +18,7 @@ use ombx_record::{
 };
 
 use crate::{
-    benchmark::{Case, Context, Kernel, Root, payload::Fill},
+    benchmark::{Case, Context, Kernel, Root, payload::Fill, position},
     clock::{Clock, Reading},
     measure::{
         alignment::Alignment,
@@ -32,6 +32,9 @@ use crate::{
     team::Team,
     trust,
 };
+
+/// Why a row for one alignment is skipped.
+const NO_ALIGNMENTS: &str = "--alignment is for the messages of one pair or of collectives, over MPI, whose samples follow one another";
 
 /// What the rows of a kernel type have in common, as values.
 #[derive(Clone, Copy)]
@@ -189,6 +192,12 @@ pub fn measure(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Ca
         session,
     };
     phases.open_ns = stopwatch.lap();
+    let position = position(case, open.session.bench.name);
+    if position.is_some() && !(open.has_alignments() && case.pairs == 1) {
+        row.outcome = Outcome::Skipped(NO_ALIGNMENTS.into());
+        open.kernel.close()?;
+        return Ok(row);
+    }
 
     let fill = Fill { round: 0, bytes: case.bytes.0, iterations: 0 };
     open.begin(fill)?;
@@ -211,8 +220,12 @@ pub fn measure(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Ca
     phases.warm_up_ns = stopwatch.lap();
 
     let (before, compared) = (Counters::now(), open.session.clock.compare());
-    let sampling = open.sample(&warm_up)?;
-    let counters = Counters::now().since(before);
+    let work = (factory.kind.work)(case);
+    let sampling = match position {
+        None => open.sample(&warm_up)?,
+        Some(position) => open.sample_at(position, work.ops, &warm_up)?,
+    };
+    let counters = sampling.counters.unwrap_or_else(|| Counters::now().since(before));
     let clock_error = open.session.clock.error_since(compared);
     let sample_and_decide_ns = stopwatch.lap();
     phases.sample_ns = (sampling.wall.as_nanos() as u64).min(sample_and_decide_ns);
@@ -226,7 +239,7 @@ pub fn measure(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Ca
     let iterations = warm_up.iterations + sampling.untimed + sampling.iterations;
     let last = Fill { iterations, ..fill };
     let whole = (factory.kind.iterations_per_check)(case);
-    (row.check, row.checked) = open.verify(last, whole, (factory.kind.work)(case).ops, &sampling)?;
+    (row.check, row.checked) = open.verify(last, whole, work.ops, &sampling)?;
     row.checked /= whole;
     team.barrier()?;
     phases.verify_ns = stopwatch.lap();

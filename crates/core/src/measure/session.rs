@@ -16,7 +16,7 @@ use crate::{
         ParameterValue, Preset, Role, Streams, Threading, Value, memory,
     },
     clock::Clock,
-    measure::{background::Background, open_kernel::OpenKernel, plan::Plan},
+    measure::{background::Background, collect::Pass, open_kernel::OpenKernel, plan::Plan},
     team::Team,
     trust,
 };
@@ -45,6 +45,8 @@ pub struct Session<'a> {
     pub under: Option<String>,
     /// Last case that earlier ranks have measured; `None` once it was passed.
     pub(crate) after: Option<RowName>,
+    /// Samples that one pass has taken for several rows, by the key that these have in common.
+    pub(crate) passes: BTreeMap<String, Pass>,
     /// What ends this session if it is the load of others; its cases are then repeated and not measured.
     pub(crate) background: Option<&'a dyn Background>,
     preset: Preset,
@@ -74,6 +76,7 @@ impl<'a> Session<'a> {
             instead: None,
             under: None,
             after: None,
+            passes: BTreeMap::new(),
             background: None,
             preset,
             given: CaseValues::default(),

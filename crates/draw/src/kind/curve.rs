@@ -1,4 +1,4 @@
-//! Medians by message size or by offered rate, with their intervals, and the lines of the model through them.
+//! Medians by message size, offered rate or alignment, with their intervals, and the lines of the model through them.
 
 use ombx_compare::model::{self, Fit, Segment, Switch};
 use ombx_record::result::Headline;
@@ -31,6 +31,9 @@ pub(crate) fn draw(collected: Collected<'_>, options: &Options<'_>) -> Result<Dr
         return Err(PlotError::Unfit(match collected.abscissa {
             Abscissa::Size => "a curve needs rows of several message sizes: draw a violin instead".into(),
             Abscissa::OfferedRate => "a curve needs rows of several rates: measure more with --rate".into(),
+            Abscissa::Alignment => {
+                "a curve needs rows of several alignments: measure with --alignment 0..63".into()
+            }
         }));
     }
     let frame = frame(&collected, curves.iter().flatten(), options)?;
@@ -78,10 +81,14 @@ fn frame<'a>(
 ) -> Result<Frame, PlotError> {
     let (unit, title) = match collected.abscissa {
         Abscissa::Size => (Unit::Bytes, "message size in bytes"),
-        Abscissa::OfferedRate => (Unit::Rate, "offered requests per second"),
+        Abscissa::OfferedRate => (Unit::Number, "offered requests per second"),
+        Abscissa::Alignment => (Unit::Number, "earlier messages, from where the row started"),
     };
-    let scale = if options.y == Scale::Auto { Scale::Log } else { options.y };
-    let x = Axis::points(points.clone().map(|(x, ..)| *x), unit, options.x);
+    // Rings are periodic, and their levels lie within a factor of two.
+    let usual = if collected.abscissa == Abscissa::Alignment { Scale::Linear } else { Scale::Log };
+    let [across, scale] =
+        [options.x, options.y].map(|chosen| if chosen == Scale::Auto { usual } else { chosen });
+    let x = Axis::points(points.clone().map(|(x, ..)| *x), unit, across);
     let y = Axis::values(points.flat_map(|(_, figure, _)| extent(figure)), scale);
     let (Some(x), Some(y)) = (x, y) else {
         return Err(PlotError::Unfit("there are no measured rows to draw".into()));

@@ -231,7 +231,8 @@ fn the_level_of_a_round_is_the_mean_of_its_positions_without_outliers() {
     let two: Vec<f64> = (0..16).map(|at| 100.0 + 50.0 * f64::from(at % 2)).collect();
     assert_eq!(level(&two), Some(125.0));
     // Four of 16 samples are a quarter.
-    let paused: Vec<f64> = (0..16).map(|at| if at % 4 == 0 { 1e9 } else { 100.0 + f64::from(at) / 1e3 }).collect();
+    let paused: Vec<f64> =
+        (0..16).map(|at| if at % 4 == 0 { 1e9 } else { 100.0 + f64::from(at) / 1e3 }).collect();
     assert!(level(&paused).unwrap() < 101.0, "{:?}", level(&paused));
 }
 
