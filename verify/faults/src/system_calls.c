@@ -23,6 +23,22 @@
 #define RESULT(context) ((context)->uc_mcontext.regs[0])
 #endif
 
+/* Bytes of the header of a datagram at a rate. */
+#define HEADER 24
+
+/* Changes datagrams at a rate, which arrive one after the other in one buffer: of the size of a rule. */
+static void change_packed(unsigned char *at, long arrived) {
+    for (int i = 0; i < rule_count; i++) {
+        long length = HEADER + rules[i].bytes;
+        if (rules[i].bytes <= 0 || arrived % length != 0) continue;
+        for (unsigned char *end = at + arrived; at < end; at += length) {
+            const struct rule *rule = flipped("recvmsg", length - HEADER, 0);
+            if (rule != NULL && rule->byte < length - HEADER) flip(at + HEADER + rule->byte);
+        }
+        return;
+    }
+}
+
 /* Makes a call and changes what it delivers. */
 static long receive(long number, long file, long at, long length, long flags) {
     struct iovec whole = {(void *)at, (size_t)length}, *part = &whole;
@@ -31,6 +47,11 @@ static long receive(long number, long file, long at, long length, long flags) {
         const struct msghdr *message = (const void *)at;
         if (message->msg_iovlen == 0) return syscall(number, file, at, length, flags, 0, OWN);
         part = message->msg_iov;
+        if (message->msg_iovlen == 1) {
+            long arrived = syscall(number, file, at, length, flags, 0, OWN);
+            change_packed(part->iov_base, arrived);
+            return arrived;
+        }
         /* A header comes before the message, and perhaps other datagrams after it. */
         if (message->msg_iovlen > 1) before = (long)part++->iov_len;
     }
