@@ -100,6 +100,8 @@ pub(crate) struct Sampling {
     pub(crate) precision: f64,
     /// What the counters of this rank counted, and in how many iterations.
     pub(crate) counted: Option<(Counted, u64)>,
+    /// Whole iterations that were checked after the samples; `None` if another launch checks them.
+    pub(crate) checked: Option<u64>,
     /// Counters of the scheduler on this rank, if samples were not taken now.
     pub(crate) counters: Option<Counters>,
 }
@@ -178,7 +180,7 @@ impl OpenCase<'_, '_> {
         match self.effort {
             Effort::Fixed { .. } => u64::MAX,
             _ => {
-                let longest = self.max_time() / self.least_samples() as u32;
+                let longest = self.max_time() / self.least_samples(iteration_ns) as u32;
                 (longest.as_nanos() as f64 / iteration_ns.max(1.0)) as u64
             }
         }
@@ -368,22 +370,30 @@ impl OpenCase<'_, '_> {
     /// Compares what arrived, then runs many single iterations, each with a fresh pattern, and compares after each.
     ///
     /// A pattern of its own proves that the data moved in this iteration and not in an earlier one. `whole` such iterations show what
-    /// the `operations` of one deliver. Returns the number of iterations that were checked so.
+    /// the `operations` of one deliver. Returns the number of iterations that were checked so; `None` if another launch checks them.
     pub(crate) fn verify(
         &mut self,
         fill: Fill,
         whole: u64,
         operations: u64,
         sampling: &Sampling,
-    ) -> Result<(Check, u64)> {
+    ) -> Result<(Check, Option<u64>)> {
         let (team, verify) = (self.session.team, self.session.plan.verify);
         if verify == Verify::Off {
-            return Ok((Check::Off, 0));
+            return Ok((Check::Off, Some(0)));
         }
         team.barrier()?;
         team.read_buffers()?;
         let mut found = first_mismatch(team, self.kernel.check(fill)?)?;
-        let wanted = stop::checks_of_row(whole, operations, self.session.plan.settings.launch);
+        let launch = self.session.plan.settings.launch;
+        let each = sampling.spent / sampling.iterations.clamp(1, u32::MAX.into()) as u32;
+        let is_here =
+            verify == Verify::Full || stop::is_checked_here(each, [whole, operations], launch, &self.key);
+        // Ranks differ in the times that they have seen.
+        if team.broadcast_value(is_here.into())? == 0 {
+            return Ok((found, None));
+        }
+        let wanted = stop::checks_of_row(whole, operations, launch);
         let (start, mut checked, mut more) = (self.session.clock.mark(), 0, 1);
         while found == Check::Passed && more > 0 {
             let mut mine = Check::Passed;
@@ -407,7 +417,7 @@ impl OpenCase<'_, '_> {
             };
             more = team.broadcast_value(next)?;
         }
-        Ok((found, checked))
+        Ok((found, Some(checked)))
     }
 
     /// Repeats iterations until those that are measured are done, then verifies. Collective over the ranks of the load.
@@ -464,7 +474,10 @@ impl OpenCase<'_, '_> {
             Effort::Precision { .. } | Effort::Time(_) => {
                 let max_time = self.max_time();
                 let samples = match self.kernel.interval_ns() {
-                    None => stop::first_round(warm_up.sample_ns, max_time, self.least_samples()),
+                    None => {
+                        let least = self.least_samples(warm_up.sample_ns);
+                        stop::first_round(warm_up.sample_ns, max_time, least)
+                    }
                     Some(interval_ns) => {
                         let time = max_time.max(self.session.plan.bounds.least_time);
                         stop::scheduled_round(warm_up.sample_ns.max(interval_ns), time)
@@ -516,10 +529,10 @@ impl OpenCase<'_, '_> {
     }
 
     /// Returns the minimum number of samples of this row.
-    fn least_samples(&self) -> u64 {
+    fn least_samples(&self, sample_ns: f64) -> u64 {
         let is_of_launches =
             matches!(self.effort, Effort::Time(_)) && self.session.plan.settings.launch.is_some();
-        if is_of_launches { stop::LEAST_OF_LAUNCH } else { stop::LEAST_FOR_INTERVAL }
+        if is_of_launches { stop::least_of_launch(sample_ns) } else { stop::LEAST_FOR_INTERVAL }
     }
 
     /// Returns the time of sampling for this row.

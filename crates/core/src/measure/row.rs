@@ -221,7 +221,7 @@ pub fn measure(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Ca
 
     let (before, compared) = (Counters::now(), open.session.clock.compare());
     let work = (factory.kind.work)(case);
-    let sampling = match position {
+    let mut sampling = match position {
         None => open.sample(&warm_up)?,
         Some(position) => open.sample_at(position, work.ops, &warm_up)?,
     };
@@ -239,8 +239,10 @@ pub fn measure(session: &mut Session<'_>, factory: &KernelFactory<'_>, case: &Ca
     let iterations = warm_up.iterations + sampling.untimed + sampling.iterations;
     let last = Fill { iterations, ..fill };
     let whole = (factory.kind.iterations_per_check)(case);
-    (row.check, row.checked) = open.verify(last, whole, work.ops, &sampling)?;
-    row.checked /= whole;
+    let (check, checked) = open.verify(last, whole, work.ops, &sampling)?;
+    row.check = check;
+    sampling.checked = checked.map(|iterations| iterations / whole);
+    row.checked = sampling.checked.unwrap_or(0);
     team.barrier()?;
     phases.verify_ns = stopwatch.lap();
 
@@ -363,7 +365,7 @@ fn conclude(
             ending: sampling.ending,
             precision: sampling.precision,
             check: &row.check,
-            checked: row.checked,
+            checked: sampling.checked,
         }));
     }
     row.samples = sampling.samples;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ombx_record::{result::ClockProperties, stats::Summary};
+use ombx_record::{codec::checksum, random::SplitMix64, result::ClockProperties, stats::Summary};
 
 use crate::measure::plan::{Effort, Launch};
 
@@ -13,6 +13,10 @@ pub const LEAST_FOR_INTERVAL: u64 = 6;
 /// Minimum samples of a row in one of several launches, whose interval is that of the launches. The median of an odd number of samples is
 /// as often below the true median as above it, whatever their distribution, and one disturbed sample of three is not the median.
 pub const LEAST_OF_LAUNCH: u64 = 3;
+/// Time of an iteration from which one sample is enough in one of several launches, and from which one launch checks for all. The least
+/// number of checks of shorter iterations fits into the time that checks may take. Where launches scatter by s and samples by e, the squared
+/// width by time is (s² + e²) · 1 with one sample and (s² + 0.449 e²) · 3 with the median of three (a normal distribution).
+const LONG: Duration = Duration::from_nanos(LEAST_FOR_CHECKS.as_nanos() as u64 / LEAST_CHECKED);
 /// Maximum samples of a row. With this number the interval of any stationary quantity is narrow.
 pub const MOST_SAMPLES: u64 = 100_000;
 /// Maximum samples of a row in one of several launches. The scatter between launches hides what more samples would add.
@@ -111,7 +115,16 @@ pub fn more_warm_up(goal: WarmUpGoal, run: u64, spent_ns: u64, each_ns: f64) -> 
 pub fn first_round(sample_ns: f64, max_time: Duration, least: u64) -> u64 {
     let budget = max_time.as_nanos() as f64 / sample_ns.max(1.0);
     let wanted = (budget / f64::from(LEAST_TIME_DIVISOR)).max(LEAST_SAMPLES as f64);
-    (wanted.min(budget) as u64).clamp(least, MOST_SAMPLES)
+    match (wanted.min(budget) as u64).clamp(least, MOST_SAMPLES) {
+        // The median of two is their mean, which a disturbed one moves.
+        2 => least,
+        samples => samples,
+    }
+}
+
+/// Returns the minimum number of samples of a row in one of several launches: 3, or 1 that takes as long as [`LONG`].
+pub fn least_of_launch(sample_ns: f64) -> u64 {
+    if sample_ns >= LONG.as_nanos() as f64 { 1 } else { LEAST_OF_LAUNCH }
 }
 
 /// Returns how many of these samples are in one round. `sample_ns` is infinite if it is unknown.
@@ -220,6 +233,28 @@ const LEAST_FOR_CHECKS: Duration = Duration::from_millis(16);
 pub fn checks_of_row(whole: u64, operations: u64, launch: Option<Launch>) -> u64 {
     let wanted = if launch.is_some() { CHECKED_OF_LAUNCH } else { CHECKED };
     whole * wanted.div_ceil(operations.max(1)).max(LEAST_CHECKED)
+}
+
+/// Launches that every row with an interval has.
+const CHECKING_LAUNCHES: u32 = 6;
+
+/// Returns whether this launch checks iterations of a row, which took `each` and of which `whole` show all `operations` of one. One launch,
+/// drawn by the key of the row, checks long ones whose single iterations have all operations that a row of one launch wants. In the others
+/// what the last iteration has delivered is compared.
+pub fn is_checked_here(
+    each: Duration,
+    [whole, operations]: [u64; 2],
+    launch: Option<Launch>,
+    key: &str,
+) -> bool {
+    match launch {
+        Some(launch) if each >= LONG && whole == 1 && operations >= CHECKED => {
+            let of_run = launch.order.wrapping_sub(launch.number.into());
+            let drawn = SplitMix64(of_run ^ checksum(key.as_bytes())).next_u64();
+            drawn % u64::from(launch.of.clamp(1, CHECKING_LAUNCHES)) + 1 == u64::from(launch.number)
+        }
+        _ => true,
+    }
 }
 
 /// Returns how many more iterations are checked after `checked` of `wanted` in the time `spent`, for samples that took `sampled`; at most
@@ -388,6 +423,40 @@ mod tests {
         assert_eq!((checked(wanted, 100, 20), checked(wanted, 1000, 20)), (64, 16));
         // One is always checked.
         assert_eq!(checked(wanted, 100_000, 20), 1);
+    }
+
+    #[test]
+    fn long_iterations_are_checked_in_one_launch() {
+        let ms = Duration::from_millis;
+        let checked = |each, delivered, key: &str, seed: u64| -> Vec<u32> {
+            let launch = |number| Some(Launch { number, of: 30, order: seed + u64::from(number) });
+            (1..=9).filter(|number| is_checked_here(each, delivered, launch(*number), key)).collect()
+        };
+        let mut drawn = std::collections::BTreeSet::new();
+        for seed in 0..60 {
+            let [launch] = checked(ms(4), [1, 64], "p2p.bw/bytes=4194304", seed)[..] else {
+                panic!("{seed}")
+            };
+            drawn.insert(launch);
+        }
+        assert_eq!(drawn, (1..=6).collect());
+        let all: Vec<u32> = (1..=9).collect();
+        // Short ones, those with fewer operations, and those of which one check sees a part.
+        for (each, delivered) in [(ms(3), [1, 64]), (ms(9), [1, 63]), (ms(9), [64, 64])] {
+            assert_eq!(checked(each, delivered, "x", 7), all);
+        }
+        assert!(is_checked_here(ms(9), [1, 64], None, "x"));
+        let of_two = |number| Some(Launch { number, of: 2, order: 9 + u64::from(number) });
+        assert_eq!((1..=2).filter(|number| is_checked_here(ms(9), [1, 64], of_two(*number), "x")).count(), 1);
+    }
+
+    #[test]
+    fn long_samples_are_one_of_a_launch() {
+        let first = |sample_ms: f64, ms: u64| {
+            first_round(sample_ms * 1e6, Duration::from_millis(ms), least_of_launch(sample_ms * 1e6))
+        };
+        assert_eq!([first(3.9, 4), first(4.0, 4), first(26.0, 20), first(8.0, 20)], [3, 1, 1, 1]);
+        assert_eq!([first(6.0, 20), first(8.0, 100)], [3, 12]);
     }
 
     #[test]

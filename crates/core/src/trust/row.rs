@@ -61,8 +61,8 @@ pub struct RowFacts<'a> {
     pub precision: f64,
     /// Result of the payload verification.
     pub check: &'a Check,
-    /// Number of whole iterations whose payload was checked.
-    pub checked: u64,
+    /// Number of whole iterations whose payload was checked; `None` if another launch checks them.
+    pub checked: Option<u64>,
 }
 
 /// Returns the marks that follow from the facts of a row.
@@ -345,9 +345,9 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
     marks
 }
 
-fn unverified(check: &Check, checked: u64) -> Option<Mark> {
+fn unverified(check: &Check, checked: Option<u64>) -> Option<Mark> {
     let (level, why) = match check {
-        Check::Passed if checked == 0 => (
+        Check::Passed if checked == Some(0) => (
             Level::Note,
             "each check sees a part of what an iteration delivers, and there was no time to check a whole \
              one (--verify full, or a smaller --window)",

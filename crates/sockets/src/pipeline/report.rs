@@ -101,7 +101,7 @@ pub(super) fn measure(
             ending,
             precision: session.plan.effort.precision(),
             check: &row.check,
-            checked: row.checked,
+            checked: Some(row.checked),
         }));
     }
     session.sink.event(&Event::row(&row))?;

@@ -27,7 +27,10 @@ fn entries_are_sorted_by_name() {
     let names: Vec<_> = registry().all().iter().map(|b| b.name).collect();
     assert_eq!(names, ["p2p.latency", "rma.put_bw", "rma.put_latency"]);
     let parameters: Vec<_> = registry().parameters().iter().map(|parameter| parameter.name).collect();
-    assert_eq!(parameters, ["init", "memory-limit", "rank_matrix", "sync", "threading", "window"]);
+    assert_eq!(
+        parameters,
+        ["alignment", "init", "memory-limit", "rank_matrix", "sync", "threading", "window"]
+    );
 }
 
 #[test]

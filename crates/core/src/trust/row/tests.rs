@@ -21,7 +21,7 @@ fn quiet<'a>(samples: &'a [f64], summary: &'a Summary) -> RowFacts<'a> {
         ending: Some(Ending::Converged),
         precision: 0.01,
         check: &Check::Passed,
-        checked: 1,
+        checked: Some(1),
     }
 }
 
@@ -116,7 +116,7 @@ fn each_weakness_of_samples_gets_its_mark() {
         codes(marks(&steady, |row| row.check = &Check::Unsupported)),
         [level(Level::Note, "unverified")]
     );
-    assert_eq!(codes(marks(&steady, |row| row.checked = 0)), [level(Level::Note, "unverified")]);
+    assert_eq!(codes(marks(&steady, |row| row.checked = Some(0))), [level(Level::Note, "unverified")]);
     let wide = [10.0, 30.0, 12.0, 28.0, 11.0, 29.0, 13.0];
     let late = codes(marks(&wide, |row| row.ending = Some(Ending::OutOfBudget)));
     assert!(late.contains(&level(Level::Note, "not_converged")), "{late:?}");
