@@ -144,17 +144,19 @@ impl OpenCase<'_, '_> {
                 Some(_) => WarmUpGoal::REPEAT,
                 None => WarmUpGoal::CALIBRATE,
             };
-            let (mut spent, mut next) = (0, 1);
+            let (mut so_far, mut next) = (stop::WarmedUp::NOT, 1);
+            let most = self.max_time();
             while next > 0 {
                 let (elapsed, wall) = self.iterate(next)?;
-                (spent, iterations) = (spent + wall, iterations + next);
+                so_far.add(next, wall, elapsed as f64 / next as f64);
+                iterations = so_far.iterations;
                 // A batch sized by the fastest iteration hides the cost of the clock in every batch. A time that is shorter than a step
                 // of the clock may read 0.
                 iteration_ns = iteration_ns.min((elapsed + facts.resolution_ns) as f64 / next as f64);
                 usual_ns = wall as f64 / next as f64;
                 wall_ns = wall_ns.min(usual_ns);
                 self.session.sink.event(&Event::Alive)?;
-                next = team.broadcast_value(stop::more_warm_up(goal, iterations, spent, wall_ns))?;
+                next = team.broadcast_value(stop::more_warm_up(goal, so_far, most))?;
             }
         }
         self.kernel.warmed_up(self.session.clock)?;
