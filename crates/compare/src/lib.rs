@@ -28,6 +28,7 @@ pub use self::{
     comparison::{
         CaseComparison, CaseId, Change, Comparison, Counts, DecidedBy, INSTRUCTIONS_MARGIN, Note, Power,
         Reason, Settings, Side, SideInfo, StateOfSides, Turn, Unit, UnitMedians, Unmatched, Verdict,
+        has_same_options,
     },
     side::SideResults,
 };

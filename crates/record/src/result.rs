@@ -6,6 +6,7 @@ mod figure;
 mod growth;
 mod interval;
 mod launched;
+mod loaded;
 mod mark;
 mod phases;
 mod place;
@@ -32,6 +33,7 @@ pub use self::{
     growth::Growth,
     interval::Interval,
     launched::{Ended, Ending, Launched, RunOutcome},
+    loaded::{Contents, LoadedFile, LoadedFiles, OtherFiles},
     mark::{Level, Mark, MarkCode},
     phases::Phases,
     place::{Place, Placement},
