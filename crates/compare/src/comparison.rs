@@ -170,6 +170,8 @@ pub struct CaseComparison {
     pub is_not_slower: bool,
     /// What the runs or turns of this case can show. `None` for too few.
     pub power: Option<Power>,
+    /// Turn without which an undecided case would be decided.
+    pub outlying_turn: Option<OutlyingTurn>,
     /// Conclusion.
     pub verdict: Verdict,
     /// The same case compared by the instructions of a rank per operation, with a margin of [`INSTRUCTIONS_MARGIN`]; `None` if they were not
@@ -251,10 +253,19 @@ pub struct Change {
 /// What a comparison of runs or turns that scatter like these can show, within the state of the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Power {
-    /// Smallest difference, as a fraction, that would have been called worse or better four times in five; never above one that was.
+    /// Smallest difference, as a fraction, that would have been called worse or better at least four times in five, although all cases are judged together; never above one that was.
     pub detectable: f64,
     /// Runs or turns per side that would show on which side of the margin the estimate lies. `None` if 100 are too few.
     pub units_to_decide: Option<usize>,
+}
+
+/// Turn that differs from all others.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct OutlyingTurn {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Time of the new side in it, in multiples of that of the base.
+    pub slower: f64,
 }
 
 /// Conclusion for a case.
