@@ -34,7 +34,10 @@ pub(super) fn evaluate(pairs: &[(&Row, &Row)], units: &Units, settings: Settings
         shift::permutation_test(&values, base, units.unit, alternative, edge * scale)
     };
     let [both, above, below] = [Alternative::Both, Alternative::Above, Alternative::Below].map(test);
-    let statistic = above.critical(level).zip(below.critical(level)).map(|(above, below)| above.max(below));
+    // Rows that scatter little reach most where they are moved by the margin, others where they are not.
+    let needed: Option<Vec<f64>> =
+        [&both, &above, &below].map(|tested| tested.critical(level)).into_iter().collect();
+    let statistic = needed.map(|needed| needed.into_iter().fold(0.0, f64::max));
     let critical = statistic.map(|statistic| Critical { statistic, floor: FLOOR / scale });
     let of_cases = |p: &[f64]| {
         let mut all = vec![None; cases.len()];
