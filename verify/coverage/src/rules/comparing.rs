@@ -124,7 +124,7 @@ fn finds(lines: &mut Lines, times: u64, seed: u64) {
             let is_found = |_: &u64| compare(slower, &mut random).cases[0].verdict == Verdict::Worse;
             let found = (0..times).filter(is_found).count() as u64;
             let model = format!("{what}, one slow row of {rows}, scatter {:.0} %", own * 100.0);
-            lines.share("worse at the difference of `finds`", &model, [found, times], [80.0, 99.0]);
+            lines.share("worse at the difference of `finds`", &model, [found, times], [80.0, 100.0]);
         }
     }
 }
