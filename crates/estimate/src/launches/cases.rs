@@ -399,7 +399,10 @@ pub(crate) fn have_same_setup(one: &Run, other: &Run) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ombx_record::{result::BusTraffic, runs::CONTINUES};
+    use ombx_record::{
+        result::{BusTraffic, LoadedFile},
+        runs::CONTINUES,
+    };
     use ombx_testkit::golden;
 
     use crate::launches::cases::*;
@@ -416,6 +419,27 @@ mod tests {
             ..rows[0].clone()
         };
         RunWithRows { rows: benchmarks.iter().map(row).collect(), ..RunWithRows::new(run) }
+    }
+
+    #[test]
+    fn a_library_that_was_replaced_in_place_is_another_setup() {
+        let of = |library: Option<&str>, program: &str| {
+            let file = |path: &str, build_id: &str| LoadedFile {
+                path: path.into(),
+                build_id: Some(build_id.into()),
+                contents: None,
+            };
+            let loaded = |library: &str| LoadedFiles {
+                program: file("/ombx", program),
+                libraries: vec![file("/libmpi.so", library)],
+                ..LoadedFiles::default()
+            };
+            Run { loaded: library.map(loaded), ..golden().run }
+        };
+        assert!(!have_same_setup(&of(Some("1"), "1"), &of(Some("2"), "1")));
+        // The program counts by its version only, and older files do not name libraries.
+        assert!(have_same_setup(&of(Some("1"), "1"), &of(Some("1"), "2")));
+        assert!(have_same_setup(&of(Some("1"), "1"), &of(None, "1")));
     }
 
     #[test]
