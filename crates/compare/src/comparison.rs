@@ -10,7 +10,7 @@ use ombx_host::node_set;
 use ombx_record::{
     fact::Fact,
     link::{BENCH, MOST_RANKS},
-    result::{MarkCode, Metric, Placement, Run},
+    result::{LoadedFile, MarkCode, Metric, Placement, Run},
     runs::{hosts, library},
 };
 use serde::Serialize;
@@ -170,6 +170,8 @@ pub struct CaseComparison {
     pub is_not_slower: bool,
     /// What the runs or turns of this case can show. `None` for too few.
     pub power: Option<Power>,
+    /// Turn without which an undecided case would be decided.
+    pub outlying_turn: Option<OutlyingTurn>,
     /// Conclusion.
     pub verdict: Verdict,
     /// The same case compared by the instructions of a rank per operation, with a margin of [`INSTRUCTIONS_MARGIN`]; `None` if they were not
@@ -251,10 +253,19 @@ pub struct Change {
 /// What a comparison of runs or turns that scatter like these can show, within the state of the machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Power {
-    /// Smallest difference, as a fraction, that would have been called worse or better four times in five; never above one that was.
+    /// Smallest difference, as a fraction, that would have been called worse or better at least four times in five, although all cases are judged together; never above one that was.
     pub detectable: f64,
     /// Runs or turns per side that would show on which side of the margin the estimate lies. `None` if 100 are too few.
     pub units_to_decide: Option<usize>,
+}
+
+/// Turn that differs from all others.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct OutlyingTurn {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Time of the new side in it, in multiples of that of the base.
+    pub slower: f64,
 }
 
 /// Conclusion for a case.
@@ -372,6 +383,13 @@ pub(crate) fn is_of_setup(option: &str) -> bool {
     !EXPECTED_OPTIONS.contains(&option)
 }
 
+/// Returns whether two runs have the same options, except those that may differ between the launches of a command.
+pub fn has_same_options(one: &Run, other: &Run) -> bool {
+    let options =
+        |run: &Run| run.plan.clone().into_iter().filter(|(name, _)| is_of_setup(name)).collect::<Vec<_>>();
+    options(one) == options(other)
+}
+
 /// Maximum number of values per side in a note.
 const MAX_LISTED: usize = 3;
 
@@ -396,6 +414,7 @@ pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
     differ("env", "environment", &|run| pairs(run.env.iter()));
     differ("plan", "options", &|run| pairs(run.plan.iter().filter(|(name, _)| is_of_setup(name))));
     notes.extend(of_facts(base, new));
+    notes.extend(replaced(base, new));
     if [base, new].iter().flat_map(|side| &side.runs).all(|run| run.profile == "debug") {
         notes.push(Note {
             code: "debug_build",
@@ -438,6 +457,22 @@ pub(super) fn overlap(base: &SideResults, new: &SideResults) -> bool {
     };
     let spans = span(base).zip(span(new));
     spans.is_none_or(|((a_first, a_last), (b_first, b_last))| a_last > b_first && b_last > a_first)
+}
+
+/// Names program, libraries and preloads that lie where they did, with other contents, on the new side.
+fn replaced(base: &SideResults, new: &SideResults) -> Vec<Note> {
+    let loaded =
+        |side: &'_ SideResults| side.runs.iter().filter_map(|run| run.loaded.clone()).collect::<Vec<_>>();
+    let sides = [base, new].map(loaded);
+    let pairs = sides[0].iter().flat_map(|before| sides[1].iter().map(move |after| (before, after)));
+    let files: BTreeMap<&str, [String; 2]> = pairs
+        .flat_map(|(before, after)| before.replaced(after))
+        .map(|(before, after)| (before.path.as_str(), [before, after].map(LoadedFile::identity)))
+        .collect();
+    let text = |(path, [before, after]): (&str, [String; 2])| {
+        format!("{path} was replaced between the sides: base {before}, new {after}")
+    };
+    files.into_iter().map(|file| Note { code: "replaced", text: text(file) }).collect()
 }
 
 /// Names the facts about software and machines that both sides know and that differ.
@@ -507,7 +542,11 @@ impl Turn {
 
 #[cfg(test)]
 mod setup_tests {
-    use ombx_record::{fact::HostFacts, file::RunWithRows};
+    use ombx_record::{
+        fact::HostFacts,
+        file::RunWithRows,
+        result::{Contents, LoadedFiles},
+    };
     use ombx_testkit::golden;
 
     use crate::comparison::*;
@@ -532,6 +571,24 @@ mod setup_tests {
         sorted.sort_by_cached_key(|id| id.sort_key());
         let keys: Vec<&str> = sorted.iter().map(|id| id.key.as_str()).collect();
         assert_eq!(keys, ["n1 a 1", "n2 a 1", "n1 a 2", "n2 a 2", "n1 b 1", "n2 b 1"]);
+    }
+
+    #[test]
+    fn a_library_that_was_replaced_in_place_is_named() {
+        let side = |crc32: Option<&str>| {
+            let contents = crc32.map(|crc32| Contents { bytes: 8, crc32: crc32.into() });
+            let library = LoadedFile { path: "/libmpi.so".into(), build_id: None, contents };
+            let mut launch: RunWithRows = golden();
+            launch.run.loaded = Some(LoadedFiles { libraries: vec![library], ..LoadedFiles::default() });
+            let mut side = SideResults::named("x");
+            side.run(&launch);
+            side
+        };
+        let notes = |one, other| replaced(&side(one), &side(other));
+        let found = notes(Some("1"), Some("2"));
+        let text = "/libmpi.so was replaced between the sides: base CRC-32 1, new CRC-32 2";
+        assert_eq!(found, [Note { code: "replaced", text: text.into() }]);
+        assert!(notes(Some("1"), Some("1")).is_empty() && notes(Some("1"), None).is_empty());
     }
 
     #[test]

@@ -7,11 +7,11 @@ use ombx_record::{result::Metric, stats::median};
 
 use crate::{
     comparison::{
-        CaseComparison, Change, Power, Reason, SIGNIFICANCE, SIGNIFICANCE_OF_LOOK, Settings, Unit,
-        UnitMedians, Verdict,
+        CaseComparison, Change, OutlyingTurn, Power, Reason, SIGNIFICANCE, SIGNIFICANCE_OF_LOOK, Settings,
+        Unit, UnitMedians, Verdict,
     },
     links::LinkSet,
-    shift::{self, Alternative, Scatter, Shifts, TAIL, Values, rank, signed_rank},
+    shift::{self, Alternative, Critical, FLOOR, RankSum, Scatter, Shifts, TAIL, Values},
     side::{Launch, Row, Units},
 };
 
@@ -29,17 +29,113 @@ pub(super) fn evaluate(pairs: &[(&Row, &Row)], units: &Units, settings: Settings
     let scaled = |value: Option<f64>| value.map(|value| value * scale);
     let values = tested.iter().map(|at| cases[*at].units.concat().into_iter().map(scaled).collect());
     let values: Vec<Values> = values.collect();
-    let p_of = |alternative: Alternative| {
+    let level = if units.is_looked_at { SIGNIFICANCE_OF_LOOK } else { SIGNIFICANCE };
+    let test = |alternative: Alternative| {
+        shift::permutation_test(&values, base, units.unit, alternative, edge * scale)
+    };
+    let [both, above, below] = [Alternative::Both, Alternative::Above, Alternative::Below].map(test);
+    // Rows that scatter little reach most where they are moved by the margin, others where they are not.
+    let needed: Option<Vec<f64>> =
+        [&both, &above, &below].map(|tested| tested.critical(level)).into_iter().collect();
+    let statistic = needed.map(|needed| needed.into_iter().fold(0.0, f64::max));
+    let critical = statistic.map(|statistic| Critical { statistic, floor: FLOOR / scale });
+    let of_cases = |p: &[f64]| {
         let mut all = vec![None; cases.len()];
-        let found = shift::permutation_test(&values, base, units.unit, alternative, edge * scale);
-        tested.iter().zip(found).for_each(|(at, p)| all[*at] = Some(p));
+        tested.iter().zip(p).for_each(|(at, p)| all[*at] = Some(*p));
         all
     };
-    let p = [Alternative::Both, Alternative::Above, Alternative::Below].map(p_of);
-    let level = if units.is_looked_at { SIGNIFICANCE_OF_LOOK } else { SIGNIFICANCE };
-    let judge = Judge { edge, level, unit: units.unit };
-    let compared = cases.into_iter().zip(pairs).enumerate();
-    compared.map(|(at, (case, pair))| case.compared(*pair, [p[0][at], p[1][at], p[2][at]], judge)).collect()
+    let [p_adjusted, p_above, p_below] = [&both, &above, &below].map(|tested| of_cases(&tested.p));
+    let judge = Judge { edge, level, unit: units.unit, tested: tested.len(), critical };
+    let differences: Vec<Difference> = cases.iter().map(|case| Difference::new(case, units.unit)).collect();
+    let p_within: Vec<f64> = tested.iter().map(|at| differences[*at].p_within(edge)).collect();
+    let p_same = of_cases(&shift::holm(&p_within));
+    let compared = cases.into_iter().zip(pairs).zip(&differences).enumerate();
+    compared
+        .map(|(at, ((case, pair), difference))| {
+            let evidence = Evidence {
+                p_adjusted: p_adjusted[at],
+                p_above: p_above[at],
+                p_below: p_below[at],
+                p_same: p_same[at],
+            };
+            case.compared(*pair, difference, &evidence, judge, &units.turns)
+        })
+        .collect()
+}
+
+/// p values of a case, corrected for all cases; `None` for a case that cannot have a verdict.
+struct Evidence {
+    /// Of a difference.
+    p_adjusted: Option<f64>,
+    /// Of one above the margin.
+    p_above: Option<f64>,
+    /// Of one below it.
+    p_below: Option<f64>,
+    /// Of none within it.
+    p_same: Option<f64>,
+}
+
+/// Difference of the sides in one case, as a logarithm, and what it is judged by.
+struct Difference {
+    shifts: Shifts,
+    ranks: RankSum,
+    scatter: Option<Scatter>,
+    /// Number of runs or turns of each side.
+    units: [usize; 2],
+    /// Difference in each turn, with the place of the turn; none of runs.
+    by_turn: Vec<(usize, f64)>,
+}
+
+impl Difference {
+    fn new(case: &CaseValues<'_>, unit: Unit) -> Difference {
+        let known = |side: usize| case.units[side].iter().flatten().copied().collect::<Vec<f64>>();
+        match unit {
+            Unit::Turn => {
+                let pairs = case.units[0].iter().zip(&case.units[1]).enumerate();
+                let by_turn: Vec<(usize, f64)> =
+                    pairs.filter_map(|(at, (a, b))| Some((at, (*b)? - (*a)?))).collect();
+                let differences: Vec<f64> = by_turn.iter().map(|(_, difference)| *difference).collect();
+                let n = differences.len();
+                Difference {
+                    shifts: Shifts::of_pairs(&differences),
+                    ranks: RankSum::of_differences(n),
+                    scatter: Scatter::of_turns(&differences),
+                    units: [n, n],
+                    by_turn,
+                }
+            }
+            Unit::Run => {
+                let sides = [known(0), known(1)];
+                let units = sides.each_ref().map(Vec::len);
+                Difference {
+                    shifts: Shifts::new(std::slice::from_ref(&sides)),
+                    ranks: RankSum::of_groups(&[units]),
+                    scatter: Scatter::of_runs([&sides[0], &sides[1]]),
+                    units,
+                    by_turn: Vec::new(),
+                }
+            }
+        }
+    }
+
+    /// Returns the smallest tail whose interval lies within the margin.
+    fn p_within(&self, edge: f64) -> f64 {
+        self.shifts.smallest_tail_within(edge, &self.ranks)
+    }
+
+    /// Returns the turn without which the case would be decided: the one farthest from the median difference.
+    fn outlying_turn(&self, judge: Judge, turns: &[u32]) -> Option<OutlyingTurn> {
+        let middle = median(&self.by_turn.iter().map(|(_, difference)| *difference).collect::<Vec<f64>>())?;
+        let away = |(_, difference): &(usize, f64)| (difference - middle).abs();
+        let (at, difference) = self.by_turn.iter().max_by(|a, b| away(a).total_cmp(&away(b)))?;
+        let others: Vec<f64> =
+            self.by_turn.iter().filter(|(other, _)| other != at).map(|(_, d)| *d).collect();
+        let (shifts, ranks) = (Shifts::of_pairs(&others), RankSum::of_differences(others.len()));
+        let is_within = shifts.smallest_tail_within(judge.edge, &ranks) * judge.tested as f64 <= judge.level;
+        let is_decided = is_within || judge.is_beyond(shifts.interval(ranks.rank(judge.level)));
+        let number = turns.get(*at).copied().filter(|_| others.len() >= Unit::Turn.least() && is_decided)?;
+        Some(OutlyingTurn { number, slower: difference.exp() })
+    }
 }
 
 /// Values of one case that count.
@@ -73,60 +169,53 @@ impl<'r> CaseValues<'r> {
             (None, _) if links.is_some() && is_enough(&values(&|_| true)) => Some(Reason::OtherLinks),
             (None, _) => Some(Reason::FewUnits(units.unit)),
         };
-        let counted = |side: usize| {
+        let counted = |side: usize, counts: &dyn Fn(&Launch) -> bool| {
             let units = units.sides[side].iter();
-            units.flat_map(|launches| unit_launches(rows[side], launches, &is_valid)).collect::<Vec<_>>()
+            units.flat_map(|launches| unit_launches(rows[side], launches, counts)).collect::<Vec<_>>()
         };
-        let sides = if excluded.is_none() { [counted(0), counted(1)] } else { all };
+        let sides = [0, 1].map(|side| match excluded {
+            None => counted(side, &is_valid),
+            // The row may have no launch in the state that is shown.
+            Some(_) => {
+                Some(counted(side, &|_| true)).filter(|some| !some.is_empty()).unwrap_or(all[side].clone())
+            }
+        });
         CaseValues { sides, units: valid, excluded }
     }
 
     fn compared(
         self,
         (base, new): (&Row, &Row),
-        [p_adjusted, p_above, p_below]: [Option<f64>; 3],
+        difference: &Difference,
+        evidence: &Evidence,
         judge: Judge,
+        turns: &[u32],
     ) -> CaseComparison {
-        let known = |side: usize| self.units[side].iter().flatten().copied().collect::<Vec<f64>>();
-        let pairs = self.units[0].iter().zip(&self.units[1]);
-        let differences: Vec<f64> = pairs.filter_map(|(a, b)| Some((*b)? - (*a)?)).collect();
-        let sides = match &self.excluded {
-            None => [known(0), known(1)],
-            Some(_) => self.sides.each_ref().map(|side| side.iter().map(|launch| launch.log_time).collect()),
-        };
+        let Difference { shifts, ranks, scatter, units, .. } = difference;
+        let Evidence { p_adjusted, p_above, p_below, p_same } = *evidence;
         let has_verdict = self.excluded.is_none();
-        let [a, b] = sides.each_ref().map(Vec::len);
-        let (shifts, ranks, scatter, number) = match judge.unit {
-            Unit::Turn if has_verdict => {
-                let n = differences.len();
-                let ranks = [TAIL, judge.level].map(|tail| signed_rank(n, tail));
-                (Shifts::of_pairs(&differences), ranks, Scatter::of_turns(&differences), [n, n])
-            }
-            Unit::Run | Unit::Turn => {
-                let ranks = [TAIL, judge.level].map(|tail| rank(&[[a, b]], tail));
-                let scatter = Scatter::of_runs([&sides[0], &sides[1]]);
-                (Shifts::new(std::slice::from_ref(&sides)), ranks, scatter, [a, b])
-            }
-        };
-        let shift = shifts.estimate().unwrap_or(f64::NAN);
-        let [shown, decisive] = ranks.map(|rank| shifts.interval(rank).filter(|_| has_verdict));
         let edge = judge.edge;
+        let shift = shifts.estimate().filter(|_| has_verdict).unwrap_or_else(|| self.ratio_of_figures());
+        let [shown, decisive] =
+            [TAIL, judge.level].map(|tail| shifts.interval(ranks.rank(tail)).filter(|_| has_verdict));
         let is_not_slower = has_verdict && decisive.is_some_and(|[_, high]| high < edge);
-        let verdict = match (self.excluded.clone(), p_adjusted.zip(p_above).zip(p_below)) {
+        let verdict = match (self.excluded.clone(), p_adjusted.zip(p_above).zip(p_below).zip(p_same)) {
             (Some(reason), _) => Verdict::Undecided(reason),
-            (None, Some(((p, above), below))) => judge.verdict(decisive, p, above, below),
+            (None, Some((((p, above), below), same))) => judge.verdict(decisive, p, above, below, same),
             (None, None) => Verdict::Undecided(Reason::FewUnits(judge.unit)),
         };
-        let power = scatter.filter(|_| has_verdict).and_then(|scatter| {
-            let detectable = (edge + scatter.shows(number)?).exp_m1();
+        let power = scatter.zip(judge.critical).filter(|_| has_verdict).map(|(scatter, critical)| {
+            let detectable = (edge + scatter.shows(*units, critical)).exp_m1();
             // A difference that was shown could be shown.
             let is_shown = matches!(verdict, Verdict::Worse | Verdict::Better);
             let most = if is_shown { shift.abs().exp_m1() } else { f64::INFINITY };
-            Some(Power {
+            let least = if shift.abs() < edge { judge.least_for_same() } else { judge.unit.least() };
+            Power {
                 detectable: detectable.min(most),
-                units_to_decide: scatter.units_for((shift.abs() - edge).abs()),
-            })
+                units_to_decide: scatter.units_for((shift.abs() - edge).abs(), *units, critical, least),
+            }
         });
+        let is_open = has_verdict && matches!(verdict, Verdict::Undecided(_));
         let counted = self.units.each_ref().map(|units| has_verdict.then_some(units.as_slice()));
         CaseComparison {
             id: base.id.clone(),
@@ -137,10 +226,22 @@ impl<'r> CaseValues<'r> {
             p_beyond: if shift < 0.0 { p_below } else { p_above },
             is_not_slower,
             power,
+            outlying_turn: difference.outlying_turn(judge, turns).filter(|_| is_open),
             verdict,
             instructions: None,
         }
     }
+
+    /// Returns the logarithm of the ratio of the figures of a case without a verdict.
+    fn ratio_of_figures(&self) -> f64 {
+        let [a, b] = self.sides.each_ref().map(|launches| median_log(launches));
+        b - a
+    }
+}
+
+/// Returns the median logarithm of the times of launches.
+fn median_log(launches: &[&Launch]) -> f64 {
+    median(&launches.iter().map(|launch| launch.log_time).collect::<Vec<f64>>()).unwrap_or(f64::NAN)
 }
 
 /// Returns the median logarithm of the times of the launches that count, for each run or turn of both sides.
@@ -184,34 +285,58 @@ struct Judge {
     /// Accepted probability of a wrong verdict.
     level: f64,
     unit: Unit,
+    /// Number of cases that can have a verdict.
+    tested: usize,
+    /// `None` if the runs or turns are too few for a verdict.
+    critical: Option<Critical>,
 }
 
 impl Judge {
-    /// Judges a difference by its interval, a logarithm, and by adjusted p values: of a difference, and of one above or below the margin.
-    fn verdict(self, interval: Option<[f64; 2]>, p: f64, above: f64, below: f64) -> Verdict {
-        let Judge { edge, level, .. } = self;
-        let is_small = |p: f64| p <= level + ROUNDING;
-        let is_within = interval.is_some_and(|[low, high]| low > -edge && high < edge);
-        let is_beyond = interval.is_some_and(|[low, high]| low > edge || high < -edge);
+    /// Judges a difference by its interval, a logarithm, and by adjusted p values: of a difference, of one above or below the margin, and of
+    /// none within it.
+    fn verdict(self, interval: Option<[f64; 2]>, p: f64, above: f64, below: f64, same: f64) -> Verdict {
+        let is_small = |p: f64| p <= self.level + ROUNDING;
         match () {
             () if is_small(above) => Verdict::Worse,
             () if is_small(below) => Verdict::Better,
-            () if is_within => Verdict::Same,
+            () if is_small(same) => Verdict::Same,
             () if p < SIGNIFICANCE => Verdict::Undecided(Reason::SizeUnknown),
-            () if is_beyond => Verdict::Undecided(Reason::Chance),
+            () if self.is_beyond(interval) => Verdict::Undecided(Reason::Chance),
             () => Verdict::Undecided(Reason::Scatter),
         }
     }
+
+    /// Returns whether an interval lies beyond the margin.
+    fn is_beyond(self, interval: Option<[f64; 2]>) -> bool {
+        interval.is_some_and(|[low, high]| low > self.edge || high < -self.edge)
+    }
+
+    /// Returns the fewest runs a side or turns of which every case can be the same: the widest interval has a tail that is small enough.
+    fn least_for_same(self) -> usize {
+        let smallest = |n: usize| match self.unit {
+            Unit::Run => RankSum::of_groups(&[[n, n]]).tail(1),
+            Unit::Turn => RankSum::of_differences(n).tail(1),
+        };
+        let is_enough = |n: &usize| smallest(*n) * self.tested as f64 <= self.level + ROUNDING;
+        (self.unit.least()..MOST_LEAST).find(is_enough).unwrap_or(MOST_LEAST)
+    }
 }
 
+/// Runs a side or turns whose smallest tail is below 10^-9, which is enough for any number of cases.
+const MOST_LEAST: usize = 30;
+
 /// Returns the figures of a side, in the unit of its headline: of units, which exist with a verdict, else of launches.
+/// Without a verdict, the ratio of the sides is that of these figures.
 fn medians(launches: &[&Launch], units: Option<&[Option<f64>]>, row: &Row) -> UnitMedians {
     let values: Vec<f64> = match units {
         Some(units) => units.iter().flatten().map(|log_time| headline(*log_time, row.id.metric)).collect(),
         None => launches.iter().map(|launch| launch.median).collect(),
     };
     UnitMedians {
-        median: median(&values).unwrap_or(f64::NAN),
+        median: match units {
+            Some(_) => median(&values).unwrap_or(f64::NAN),
+            None => headline(median_log(launches), row.id.metric),
+        },
         values,
         marks: row.launches.iter().flat_map(|launch| launch.marks.iter().cloned()).collect(),
     }

@@ -26,8 +26,9 @@ pub(crate) use self::{
 };
 pub use self::{
     comparison::{
-        CaseComparison, CaseId, Change, Comparison, Counts, DecidedBy, INSTRUCTIONS_MARGIN, Note, Power,
-        Reason, Settings, Side, SideInfo, StateOfSides, Turn, Unit, UnitMedians, Unmatched, Verdict,
+        CaseComparison, CaseId, Change, Comparison, Counts, DecidedBy, INSTRUCTIONS_MARGIN, Note,
+        OutlyingTurn, Power, Reason, Settings, Side, SideInfo, StateOfSides, Turn, Unit, UnitMedians,
+        Unmatched, Verdict, has_same_options,
     },
     side::SideResults,
 };

@@ -378,7 +378,7 @@ mod tests {
     fn a_large_sweep_is_compared_by_its_hosts() {
         let side = |first: u32, slow: f32| {
             let mut side = SideResults::named("x");
-            for number in first..first + 4 {
+            for number in first..first + 8 {
                 side.event(&Event::Run(Cow::Owned(run(number))));
                 for step in 1..=6 {
                     let noise = (number % 3) as f32;
@@ -407,10 +407,10 @@ mod tests {
         assert!(found.notes.iter().any(|note| note.code == "links_by_host"), "{:?}", found.notes);
     }
 
-    /// Records the rounds with these numbers in four launches.
+    /// Records the rounds with these numbers in eight launches.
     fn recorded(first: u32, rounds: &[u32], of_launch: impl Fn(&mut SideResults)) -> SideResults {
         let mut side = SideResults::named("x");
-        for number in first..first + 4 {
+        for number in first..first + 8 {
             side.event(&Event::Run(Cow::Owned(run(number))));
             rounds.iter().for_each(|step| side.event(&Event::Round(Cow::Owned(round(*step, skewed)))));
             of_launch(&mut side);

@@ -1,14 +1,14 @@
 //! Hodges-Lehmann estimate of the shift between two groups, and its distribution-free interval. Groups may consist of several
 //! strata: values are compared within a stratum only (van Elteren).
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::collections::HashMap;
 
 use ombx_record::{
     order::{sort, sort_by_value},
     random::SplitMix64,
     stats::median,
 };
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::comparison::Unit;
 
@@ -58,32 +58,103 @@ impl Ranks {
 /// Returns the rank, from 1, of the difference that is the lower end of the interval whose tails have this probability. 0 if there is
 /// none.
 pub(crate) fn rank(sizes: &[[usize; 2]], tail: f64) -> usize {
-    let pairs: usize = sizes.iter().map(|[a, b]| a * b).sum();
-    if pairs > COUNTED {
-        let variance: f64 = sizes.iter().map(|[a, b]| (a * b * (a + b + 1)) as f64 / 12.0).sum();
-        let below = Normal::standard().inverse_cdf(1.0 - tail) * variance.sqrt();
-        return (pairs as f64 / 2.0 - below).floor() as usize;
-    }
-    // Number of arrangements for each count of pairs whose second value is smaller: a product of Gaussian binomial coefficients.
-    let mut ways = vec![0.0; pairs + 1];
-    ways[0] = 1.0;
-    for [a, b] in sizes {
-        for i in 1..=*a {
-            (b + i..=pairs).rev().for_each(|count| ways[count] -= ways[count - b - i]);
-            (i..=pairs).for_each(|count| ways[count] += ways[count - i]);
-        }
-    }
-    below(&ways, tail)
+    RankSum::of_groups(sizes).rank(tail)
 }
 
-/// Returns how many of the first counts have at most the probability `tail` together.
-fn below(ways: &[f64], tail: f64) -> usize {
-    let all: f64 = ways.iter().sum();
-    let below = ways.iter().scan(0.0, |below, ways| {
-        *below += ways / all;
-        Some(*below)
-    });
-    below.take_while(|below| *below <= tail).count()
+/// Distribution of the statistic of a test by ranks without a difference.
+pub(crate) enum RankSum {
+    /// Probability of at most each count, from 0.
+    Exact(Vec<f64>),
+    /// Mean and standard deviation of a normal approximation.
+    Normal { mean: f64, deviation: f64 },
+}
+
+impl RankSum {
+    /// Returns the distribution of the Mann-Whitney count of groups in strata: of pairs whose second value is smaller.
+    pub(crate) fn of_groups(sizes: &[[usize; 2]]) -> RankSum {
+        let pairs: usize = sizes.iter().map(|[a, b]| a * b).sum();
+        if pairs > COUNTED {
+            let variance: f64 = sizes.iter().map(|[a, b]| (a * b * (a + b + 1)) as f64 / 12.0).sum();
+            return RankSum::Normal { mean: pairs as f64 / 2.0, deviation: variance.sqrt() };
+        }
+        // Number of arrangements for each count: a product of Gaussian binomial coefficients.
+        let mut ways = vec![0.0; pairs + 1];
+        ways[0] = 1.0;
+        for [a, b] in sizes {
+            for i in 1..=*a {
+                (b + i..=pairs).rev().for_each(|count| ways[count] -= ways[count - b - i]);
+                (i..=pairs).for_each(|count| ways[count] += ways[count - i]);
+            }
+        }
+        RankSum::exact(&ways)
+    }
+
+    /// Returns the distribution of Wilcoxon's sum of signed ranks of n differences.
+    pub(crate) fn of_differences(n: usize) -> RankSum {
+        let pairs = n * (n + 1) / 2;
+        if pairs > COUNTED {
+            let variance = (n * (n + 1) * (2 * n + 1)) as f64 / 24.0;
+            return RankSum::Normal { mean: pairs as f64 / 2.0, deviation: variance.sqrt() };
+        }
+        // Number of choices of ranks for each sum.
+        let mut ways = vec![0.0; pairs + 1];
+        ways[0] = 1.0;
+        for rank in 1..=n {
+            (rank..=pairs).rev().for_each(|sum| ways[sum] += ways[sum - rank]);
+        }
+        RankSum::exact(&ways)
+    }
+
+    fn exact(ways: &[f64]) -> RankSum {
+        let all: f64 = ways.iter().sum();
+        let below = ways.iter().scan(0.0, |below, ways| {
+            *below += ways / all;
+            Some(*below)
+        });
+        RankSum::Exact(below.collect())
+    }
+
+    /// Returns how many of the first counts have at most the probability `tail` together.
+    pub(crate) fn rank(&self, tail: f64) -> usize {
+        match self {
+            RankSum::Exact(below) => below.iter().take_while(|below| **below <= tail).count(),
+            RankSum::Normal { mean, deviation } => {
+                (mean - Normal::standard().inverse_cdf(1.0 - tail) * deviation).floor() as usize
+            }
+        }
+    }
+
+    /// Returns the probability of the first counts, of this number: the tail of the interval from this rank.
+    pub(crate) fn tail(&self, rank: usize) -> f64 {
+        match self {
+            RankSum::Exact(below) => {
+                rank.checked_sub(1).and_then(|last| below.get(last)).copied().unwrap_or(0.0)
+            }
+            RankSum::Normal { mean, deviation } => Normal::standard().cdf((rank as f64 - mean) / deviation),
+        }
+    }
+}
+
+impl Shifts {
+    /// Returns the smallest tail whose interval lies within +-`edge`; 1 if there is none.
+    pub(crate) fn smallest_tail_within(&self, edge: f64, ranks: &RankSum) -> f64 {
+        let is_within =
+            |rank: &usize| self.interval(*rank).is_some_and(|[low, high]| low > -edge && high < edge);
+        (1..=self.0.len().div_ceil(2)).find(is_within).map_or(1.0, |rank| ranks.tail(rank))
+    }
+}
+
+/// Returns p values that are corrected for their number (Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal
+/// of Statistics 6, 1979).
+pub(super) fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    sort_by_value(&mut order, |at| p[*at]);
+    let (mut corrected, mut most) = (vec![1.0; p.len()], 0.0_f64);
+    for (done, at) in order.into_iter().enumerate() {
+        most = most.max(p[at] * (p.len() - done) as f64).min(1.0);
+        corrected[at] = most;
+    }
+    corrected
 }
 
 impl Shifts {
@@ -97,24 +168,6 @@ impl Shifts {
         sort(&mut all);
         Shifts(all)
     }
-}
-
-/// Returns the rank, from 1, of the Walsh average that is the lower end of the interval of n differences by Wilcoxon's test of signed
-/// ranks, whose tails have this probability. 0 if there is none.
-pub(crate) fn signed_rank(n: usize, tail: f64) -> usize {
-    let pairs = n * (n + 1) / 2;
-    if pairs > COUNTED {
-        let variance = (n * (n + 1) * (2 * n + 1)) as f64 / 24.0;
-        return (pairs as f64 / 2.0 - Normal::standard().inverse_cdf(1.0 - tail) * variance.sqrt()).floor()
-            as usize;
-    }
-    // Number of choices of ranks for each sum.
-    let mut ways = vec![0.0; pairs + 1];
-    ways[0] = 1.0;
-    for rank in 1..=n {
-        (rank..=pairs).rev().for_each(|sum| ways[sum] += ways[sum - rank]);
-    }
-    below(&ways, tail)
 }
 
 /// Quantile of a normal distribution: the chance to find the smallest detectable difference is 81 %.
@@ -146,28 +199,48 @@ impl Scatter {
         Some(Scatter::Turns((squares(differences) / freedom as f64).sqrt()))
     }
 
-    /// Returns how far beyond the margin a difference, a logarithm, must be so that these numbers of runs or turns show it.
-    pub(super) fn shows(self, [a, b]: [usize; 2]) -> Option<f64> {
+    /// Returns the standard error of the difference of the sides with these numbers of runs or turns.
+    fn error(self, [a, b]: [usize; 2]) -> f64 {
         match self {
-            Scatter::Runs(deviation) => {
-                let t = t975((a + b).checked_sub(2)?)?;
-                Some((t + POWER) * deviation * (1.0 / a as f64 + 1.0 / b as f64).sqrt())
-            }
-            Scatter::Turns(deviation) => {
-                let t = t975(a.min(b).checked_sub(1)?)?;
-                Some((t + POWER) * deviation / (a.min(b) as f64).sqrt())
-            }
+            Scatter::Runs(deviation) => deviation * (1.0 / a as f64 + 1.0 / b as f64).sqrt(),
+            Scatter::Turns(deviation) => deviation / (a.min(b) as f64).sqrt(),
         }
     }
 
-    /// Returns the smallest number per side that shows a difference this far beyond the margin. `None` if it is above 100.
-    pub(super) fn units_for(self, beyond: f64) -> Option<usize> {
-        let least = match self {
-            Scatter::Runs(_) => Unit::Run.least(),
-            Scatter::Turns(_) => Unit::Turn.least(),
-        };
-        (least..=MAX_UNITS).find(|n| self.shows([*n; 2]).is_some_and(|shown| shown <= beyond))
+    /// Returns how far beyond the margin a difference, a logarithm, must be so that these numbers of runs or turns show it, if a
+    /// statistic of `critical` does.
+    pub(super) fn shows(self, units: [usize; 2], critical: Critical) -> f64 {
+        let Critical { statistic, floor } = critical;
+        (statistic + POWER) * self.error(units).hypot(floor)
     }
+
+    /// Returns the smallest number per side, from `least` on, that shows a difference this far beyond the margin, if these numbers have this
+    /// critical statistic. `None` if it is above 100.
+    pub(super) fn units_for(
+        self,
+        beyond: f64,
+        units: [usize; 2],
+        critical: Critical,
+        least: usize,
+    ) -> Option<usize> {
+        let Critical { statistic, floor } = critical;
+        // The largest mean by chance, and its scatter, shrink with the square root of the number.
+        let now = statistic * self.error(units).hypot(floor) + POWER * self.error(units);
+        let shown = |n: usize| match now {
+            0.0 => 0.0,
+            now => now * (self.error([n; 2]) / self.error(units)),
+        };
+        (least..=MAX_UNITS).find(|n| shown(*n) <= beyond)
+    }
+}
+
+/// Statistic that no row of a comparison exceeds by chance, but with the accepted probability.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Critical {
+    /// The statistic.
+    pub(super) statistic: f64,
+    /// Standard error that is added to that of each row, as a logarithm.
+    pub(super) floor: f64,
 }
 
 fn squares(values: &[f64]) -> f64 {
@@ -175,24 +248,12 @@ fn squares(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
-/// Returns the quantile 0.975 of Student's distribution with these degrees of freedom. Every case needs some hundred of them, and each
-/// takes microseconds to compute.
-fn t975(freedom: usize) -> Option<f64> {
-    static KNOWN: LazyLock<Vec<Option<f64>>> =
-        LazyLock::new(|| (0..2 * MAX_UNITS).map(computed_t975).collect());
-    KNOWN.get(freedom).copied().unwrap_or_else(|| computed_t975(freedom))
-}
-
-fn computed_t975(freedom: usize) -> Option<f64> {
-    Some(StudentsT::new(0.0, 1.0, freedom as f64).ok()?.inverse_cdf(0.975))
-}
-
 /// Maximum number of choices of signs that are enumerated. Otherwise [`DRAWS`] are drawn.
 const ENUMERATED: f64 = 1000.0;
 const DRAWS: usize = 1999;
 const SEED: u64 = 1;
 /// Standard error that is added to that of each case, as a logarithm: the maximum must not belong to rows that hardly vary.
-const FLOOR: f64 = 0.01;
+pub(super) const FLOOR: f64 = 0.01;
 /// Part of a statistic by which two count as equal.
 const ROUNDING: f64 = 1e-9;
 
@@ -218,7 +279,7 @@ pub(super) fn permutation_test(
     unit: Unit,
     alternative: Alternative,
     shift: f64,
-) -> Vec<f64> {
+) -> Tested {
     let sign = if alternative == Alternative::Below { -1.0 } else { 1.0 };
     let shift = if alternative == Alternative::Both { 0.0 } else { shift };
     let moved = |(at, value): (usize, &Option<f64>)| {
@@ -244,8 +305,26 @@ pub(super) fn permutation_test(
     }
 }
 
+/// What a permutation test finds.
+pub(super) struct Tested {
+    /// p value of each case, adjusted for all cases.
+    pub(super) p: Vec<f64>,
+    /// Largest statistic over all cases for every choice of signs, ascending.
+    largest: Vec<f64>,
+}
+
+impl Tested {
+    /// Returns the statistic that a case must reach for a p value of at most `level`; `None` if the choices of signs are too few.
+    pub(super) fn critical(&self, level: f64) -> Option<f64> {
+        let reached = (level * self.largest.len() as f64 + ROUNDING) as usize;
+        let at = self.largest.len().checked_sub(reached).filter(|_| reached > 0)?;
+        Some(self.largest[at]).filter(|statistic| statistic.is_finite())
+    }
+}
+
 /// Returns adjusted p values. `each` visits the statistics of all cases, first as measured, then for every choice of signs.
-fn adjusted(cases: usize, sided: impl Fn(f64) -> f64, each: impl FnOnce(&mut dyn FnMut(&[f64]))) -> Vec<f64> {
+fn adjusted(cases: usize, sided: impl Fn(f64) -> f64, each: impl FnOnce(&mut dyn FnMut(&[f64]))) -> Tested {
+    let mut maxima = Vec::new();
     let (mut observed, mut order): (Vec<f64>, Vec<usize>) = (Vec::new(), (0..cases).collect());
     let (mut reached, mut all) = (vec![0usize; cases], 0usize);
     each(&mut |statistics| {
@@ -260,13 +339,15 @@ fn adjusted(cases: usize, sided: impl Fn(f64) -> f64, each: impl FnOnce(&mut dyn
             let level = observed[*case];
             reached[*case] += usize::from(largest >= level - level.abs() * ROUNDING);
         }
+        maxima.push(largest);
     });
+    sort(&mut maxima);
     let (mut p, mut least) = (vec![1.0; cases], 0.0_f64);
     for case in order.into_iter().rev() {
         least = least.max(reached[case] as f64 / all.max(1) as f64);
         p[case] = least;
     }
-    p
+    Tested { p, largest: maxima }
 }
 
 /// Deviations of all cases from the mean of their side, by run, for Welch's statistic. Each list has an entry for each case, so that a CPU
@@ -431,7 +512,7 @@ mod permutation_tests {
     }
 
     fn p(cases: &[Values], base: usize, unit: Unit, alternative: Alternative, shift: f64) -> Vec<f64> {
-        permutation_test(cases, base, unit, alternative, shift)
+        permutation_test(cases, base, unit, alternative, shift).p
     }
 
     #[test]
@@ -445,6 +526,21 @@ mod permutation_tests {
         let drawn = p(&[apart(0.5, 8)], 8, Unit::Run, Alternative::Above, 0.05)[0];
         assert!(drawn <= 1.0 / f64::from(DRAWS as u32), "{drawn}");
         assert!(p(&[], 0, Unit::Run, Alternative::Both, 0.0).is_empty());
+    }
+
+    #[test]
+    fn a_statistic_that_is_critical_has_the_p_value() {
+        let tested = |units: usize| {
+            permutation_test(&[apart(0.0, units)], units, Unit::Turn, Alternative::Above, 0.05)
+        };
+        let Tested { largest, .. } = tested(6);
+        assert_eq!(largest.len(), 64);
+        // 3 of 64 choices are at most 5 %, and 1 is at most 2.5 %.
+        assert_eq!(
+            [0.05, 0.025].map(|level| tested(6).critical(level)),
+            [Some(largest[61]), Some(largest[63])]
+        );
+        assert_eq!(tested(4).critical(0.05), None);
     }
 
     #[test]
@@ -534,9 +630,9 @@ mod tests {
     fn signed_ranks_match_the_table_of_the_test() {
         // Critical values of the rank sum, one-sided 5 %, are one smaller: 0, 2, 8, 17, 60; four have none.
         for (n, expected) in [(4, 0), (5, 1), (6, 3), (9, 9), (12, 18), (20, 61)] {
-            assert_eq!(signed_rank(n, TAIL), expected, "{n}");
+            assert_eq!(RankSum::of_differences(n).rank(TAIL), expected, "{n}");
         }
-        assert_eq!(signed_rank(6, 0.025), 1);
+        assert_eq!(RankSum::of_differences(6).rank(0.025), 1);
         let shifts = Shifts::of_pairs(&[1.0, 2.0, 6.0]);
         assert_eq!((shifts.estimate(), shifts.interval(1)), (Some(2.75), Some([1.0, 6.0])));
     }
@@ -563,17 +659,32 @@ mod tests {
         let scatter = Scatter::of_runs([&[1.0, 2.0, 3.0], &[4.0, 6.0, 8.0]]).unwrap();
         assert_eq!(scatter, Scatter::Runs(2.5_f64.sqrt()));
         assert_eq!((Scatter::of_runs([&[1.0], &[2.0]]), Scatter::of_turns(&[1.0])), (None, None));
-        // t(0.975, 10) = 2.228, t(0.975, 11) = 2.201.
-        let runs = Scatter::Runs(0.17).shows([6, 6]).unwrap();
-        assert!((runs - (2.228 + 0.88) * 0.17 * (2.0_f64 / 6.0).sqrt()).abs() < 1e-3, "{runs}");
+        let critical = Critical { statistic: 2.0, floor: 0.0 };
+        let runs = Scatter::Runs(0.17).shows([6, 6], critical);
+        assert!((runs - 2.88 * 0.17 * (2.0_f64 / 6.0).sqrt()).abs() < 1e-9, "{runs}");
         let turns = Scatter::of_turns(&[-0.1, 0.1]).unwrap();
         assert!(matches!(turns, Scatter::Turns(s) if (s - 0.02_f64.sqrt()).abs() < 1e-12));
-        let shown = turns.shows([12, 12]).unwrap();
-        assert!((shown - (2.201 + 0.88) * (0.02_f64 / 12.0).sqrt()).abs() < 1e-3, "{shown}");
-        assert_eq!([Scatter::Runs(0.0), Scatter::Turns(0.0)].map(|s| s.units_for(0.05)), [Some(4), Some(6)]);
-        let n = Scatter::Runs(0.05).units_for(0.05).unwrap();
-        let shows = |n: usize| Scatter::Runs(0.05).shows([n, n]).unwrap();
+        let floored = Scatter::Turns(0.04).shows([16, 16], Critical { floor: 0.01, ..critical });
+        assert!((floored - 2.88 * 0.01 * 2.0_f64.sqrt()).abs() < 1e-9, "{floored}");
+        let units = |scatter: Scatter, beyond: f64| scatter.units_for(beyond, [9, 9], critical, 6);
+        assert_eq!([Scatter::Runs(0.0), Scatter::Turns(0.0)].map(|s| units(s, 0.05)), [Some(6), Some(6)]);
+        let n = units(Scatter::Runs(0.05), 0.05).unwrap();
+        let shows = |n: usize| Scatter::Runs(0.05).shows([n, n], critical);
         assert!(shows(n) <= 0.05 && shows(n - 1) > 0.05);
-        assert_eq!(Scatter::Runs(1.0).units_for(0.05), None);
+        assert_eq!(units(Scatter::Runs(1.0), 0.05), None);
+    }
+
+    #[test]
+    fn p_values_of_several_are_corrected() {
+        assert_eq!(holm(&[0.01, 0.04, 0.03]), [0.03, 0.06, 0.06]);
+        assert!(holm(&[]).is_empty());
+        let ranks = RankSum::of_differences(6);
+        assert_eq!((ranks.tail(0), ranks.tail(1), ranks.tail(3)), (0.0, 1.0 / 64.0, 3.0 / 64.0));
+        assert_eq!(ranks.rank(ranks.tail(3)), 3);
+        let shifts = Shifts::of_pairs(&[-0.03, -0.02, -0.01, 0.01, 0.02, 0.06]);
+        assert_eq!(shifts.smallest_tail_within(0.1, &ranks), 1.0 / 64.0);
+        // The largest means are 0.06 and 0.04.
+        assert_eq!(shifts.smallest_tail_within(0.05, &ranks), 2.0 / 64.0);
+        assert_eq!(shifts.smallest_tail_within(0.0, &ranks), 1.0);
     }
 }

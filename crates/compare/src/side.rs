@@ -304,6 +304,8 @@ pub(super) struct Units {
     pub(super) is_looked_at: bool,
     /// Numbers of the launches of each unit of both sides that counts. The turns of both sides are in the same order.
     pub(super) sides: [Vec<Vec<usize>>; 2],
+    /// Numbers of the turns that count; none of runs.
+    pub(super) turns: Vec<u32>,
     /// State of the machine in which the sides are compared.
     pub(super) state: StateOfSides,
     /// Why there is no verdict.
@@ -359,19 +361,33 @@ impl Units {
             () => Some(Reason::MachineChanged),
         };
         let of = all.each_ref().map(Vec::len);
-        let in_state = |units: &Vec<(LaunchState, Vec<usize>)>| {
-            let counted =
-                units.iter().filter(|(state, _)| excluded.is_some() || *state == LaunchState::In(best));
+        // Without a verdict, too, no figure pools states. Sides without a common state have figures of their own ones.
+        let is_common = excluded.is_none() || common(&best).0 > 0;
+        let shown = [0, 1].map(|side| {
+            let own = (0..number)
+                .rev()
+                .max_by_key(|state| count(side, *state))
+                .filter(|state| count(side, *state) > 0);
+            if is_common { Some(best) } else { own }
+        });
+        let chosen = [0, 1].map(|side| {
+            let is_shown =
+                |state: LaunchState| shown[side].is_none_or(|shown| state == LaunchState::In(shown));
+            let counted = all[side].iter().filter(|(state, _)| is_shown(*state));
             counted.map(|(_, launches)| launches.clone()).collect::<Vec<_>>()
+        });
+        let number_of = |launches: &Vec<usize>| {
+            let launch = sides[0].launched.get(*launches.first()?)?;
+            launch.turn.as_ref().map(|turn| turn.number)
         };
-        let chosen = all.each_ref().map(in_state);
+        let turns = chosen[0].iter().filter_map(number_of).collect();
         let core_to_core_ns = labels.distances_ns().get(best).copied();
         let state = StateOfSides {
             core_to_core_ns: core_to_core_ns.filter(|_| is_local && excluded.is_none()),
             units: [count(0, best), count(1, best)],
             of,
         };
-        Units { unit, is_looked_at, sides: chosen, state, excluded }
+        Units { unit, is_looked_at, sides: chosen, turns, state, excluded }
     }
 }
 
@@ -392,6 +408,14 @@ impl Units {
                                            itself, on a host whose cores are free"
                     .into()
             }
+            Some(Reason::FewUnits(_)) if of.iter().all(|n| *n > 0) && [a, b] != of => format!(
+                "the machine changed its state: the figures are those of {}",
+                if a.min(b) > 0 {
+                    format!("{a} of {} {what} of base and {b} of {} of new, in the same state", of[0], of[1])
+                } else {
+                    "the state that each side met most often, and these differ".into()
+                }
+            ),
             Some(_) => return None,
             None if [a, b] == of => return None,
             None if self.unit == Unit::Turn => {

@@ -81,6 +81,7 @@ fn run_at(second: usize) -> Run {
         started: format!("2026-01-02T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60),
         places: vec![run.places[0].clone(); 2],
         plan: [(state::BEFORE.to_owned(), "58".to_owned())].into(),
+        loaded: None,
         launched: Some(Launched { core_to_core_ns: Some(61.0), ..Launched::default() }),
         ..run
     }

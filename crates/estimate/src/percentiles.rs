@@ -22,7 +22,7 @@ pub(crate) const TAIL: f64 = 0.025;
 /// the share beyond lies, +- t(0.975, launches - 1) of its standard error between launches. The median of the launches' own quantiles
 /// would be too low where few launches have most of the slow iterations.
 pub fn over_launches(launches: &[&SingleTimes], quantile: f64) -> Option<Percentile> {
-    let mut all: Vec<(f32, u32)> = launches.iter().flat_map(|one| one.counts.iter().copied()).collect();
+    let mut all: Vec<(f64, u32)> = launches.iter().flat_map(|one| one.counts.iter().copied()).collect();
     all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let total: u64 = launches.iter().map(|one| one.count()).sum();
     let rank = (total as f64 * quantile).ceil() as u64;
@@ -48,19 +48,19 @@ pub fn over_launches(launches: &[&SingleTimes], quantile: f64) -> Option<Percent
 }
 
 /// Returns the time with this rank, from 1, of ascending times and their numbers; `None` if there are fewer.
-fn time_at_rank(counts: &[(f32, u32)], rank: u64) -> Option<f64> {
+fn time_at_rank(counts: &[(f64, u32)], rank: u64) -> Option<f64> {
     let mut before = 0;
     let found = counts.iter().find(|(_, count)| {
         before += u64::from(*count);
         before >= rank
     });
-    found.map(|(ns, _)| f64::from(*ns))
+    found.map(|(ns, _)| *ns)
 }
 
 /// Returns how many iterations of each launch are beyond a time.
 fn counts_beyond(launches: &[&SingleTimes], is_beyond: impl Fn(f64) -> bool) -> Vec<f64> {
     let beyond = |one: &&SingleTimes| {
-        let above = one.counts.iter().filter(|(ns, _)| is_beyond(f64::from(*ns)));
+        let above = one.counts.iter().filter(|(ns, _)| is_beyond(*ns));
         above.map(|(_, count)| u64::from(*count)).sum::<u64>() as f64
     };
     launches.iter().map(beyond).collect()
@@ -173,7 +173,7 @@ fn upper_tail(df: usize, t: f64) -> f64 {
 mod tests {
     use crate::percentiles::*;
 
-    fn launch(times: &[(f32, u32)]) -> SingleTimes {
+    fn launch(times: &[(f64, u32)]) -> SingleTimes {
         SingleTimes { counts: times.to_vec(), least_ns: 0.0, step_ns: 1.0 }
     }
 
@@ -194,6 +194,12 @@ mod tests {
         let hidden = SingleTimes { least_ns: 250.0, ..even };
         assert_eq!(over_launches(&[&hidden; 9], 0.99), None);
         assert_eq!(over_launches(&[], 0.99), None);
+    }
+
+    #[test]
+    fn a_percentile_of_long_iterations_is_exact() {
+        let slow = launch(&[(20_000_000.0, 900), (20_000_001.0, 100)]);
+        assert_eq!(over_launches(&[&slow; 9], 0.95).unwrap().value, 20_000_001.0);
     }
 
     #[test]

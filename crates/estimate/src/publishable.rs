@@ -158,13 +158,18 @@ impl fmt::Display for Publishable {
     }
 }
 
-/// Counts the rows of a run that reached its precision.
+/// Probability that an interval contains the median of the launches. The range of fewer than 6 launches has less.
+pub const INTERVAL: f64 = 0.95;
+
+/// Counts the rows of a run that reached its precision. A range of few launches is no interval and has none.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reached {
     launches: u32,
     ended: Option<Ended>,
     rows: usize,
     precise: usize,
+    /// Rows of too few launches for an interval of 95 %.
+    ranges: usize,
     /// Half the interval of the widest row, as a fraction of its median, and the row's name; without an interval it is infinite.
     widest: Option<(f64, String)>,
     /// Benchmarks, in the order of rows.
@@ -184,8 +189,11 @@ impl Reached {
     /// Counts a row.
     pub fn add(&mut self, row: &Measurement) {
         let Some(ended) = self.ended.filter(|_| row.outcome == Outcome::Ok) else { return };
-        let half = row.summary.as_ref().and_then(Summary::precision).unwrap_or(f64::INFINITY);
+        let is_range = row.over_launches().is_some_and(|over| over.coverage() < INTERVAL);
+        let half = row.summary.as_ref().and_then(Summary::precision).filter(|_| !is_range);
+        let half = half.unwrap_or(f64::INFINITY);
         self.rows += 1;
+        self.ranges += usize::from(is_range);
         self.precise += usize::from(half <= ended.precision);
         if !self.benches.contains(&row.bench) {
             self.benches.push(row.bench.clone());
@@ -207,6 +215,13 @@ impl std::fmt::Display for Reached {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (Some(ended), Some((widest, name))) = (self.ended, &self.widest) else { return Ok(()) };
         let Reached { launches, rows, precise, benches, .. } = self;
+        if self.ranges == *rows {
+            return write!(
+                f,
+                "ended after {}: too few for an interval of 95 %",
+                counted(*launches as usize, "launch")
+            );
+        }
         let goal = percent(ended.precision);
         let of = counted(*rows, "row");
         write!(f, "ended after {launches} launches: ±{goal} reached in {precise} of {of}")?;
@@ -360,6 +375,12 @@ mod tests {
             "ended after 9 launches: ±2 % reached in 2 of 3 rows; widest ±6.1 % (4M)"
         );
         assert!(of(Ending::Budget, false).to_string().ends_with("--budget gives more"));
+        let mut ranges =
+            Reached { rows: 0, precise: 0, widest: None, launches: 3, ..of(Ending::Fixed, true) };
+        let over = OverLaunches::of_one_state(vec![100.0; 3], 100.0, Some([99.0, 101.0]), 0.75);
+        ranges.add(&Measurement { launches: Some(over), ..row(8, 1.0) });
+        assert_eq!(ranges.to_string(), "ended after 3 launches: too few for an interval of 95 %");
+        assert!(ranges.is_missed());
         assert!(of(Ending::Budget, true).is_missed() && !of(Ending::Budget, false).is_missed());
         assert_eq!(Reached::new(&ombx_testkit::golden().run).to_string(), "");
     }

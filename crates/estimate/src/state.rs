@@ -136,18 +136,18 @@ pub struct Launches {
 
 /// Divides the launches of a row by state, the most frequent state first; of two that are equally frequent, the faster one.
 ///
-/// `launches` has the number of each launch of the row in `states`, and `medians` their medians. If several distances were seen, launches
-/// that changed their state, or whose state is unknown, belong to none. If fewer than half of the launches have a state, distances do not
-/// count. Launches of one distance are divided where their medians form two groups: the largest gap exceeds ln 1.25 and 1.5 times the
-/// range of either side, with at least two launches on each side, from 6 launches on.
+/// `launches` has the number of each launch of the row in `states`, and `medians` their medians. A distance labels the launches that began
+/// and ended in its state, and no others. Where launches have one, those that changed their state, or whose state is unknown, belong to
+/// none; but where one distance was seen, in fewer than half of the launches, all are of one unknown state. Launches of one state are
+/// divided, again and again, where their medians form two groups ([`gap`]).
 pub fn divide(medians: &[f64], launches: &[usize], states: &States) -> Vec<Launches> {
     let of = |at: usize| launches.get(at).map_or(LaunchState::Unknown, |launch| states.state(*launch));
     let in_state = |state: usize| (0..medians.len()).filter(move |at| of(*at) == LaunchState::In(state));
     let distances = states.distances_ns();
     let labelled: usize = (0..distances.len()).map(|state| in_state(state).count()).sum();
-    let by_distance: Vec<Launches> = if distances.len() < 2 || labelled * 2 < medians.len() {
-        let only = distances.first().copied().filter(|_| distances.len() == 1);
-        vec![Launches { at: (0..medians.len()).collect(), core_to_core_ns: only }]
+    let are_few = labelled * 2 < medians.len();
+    let by_distance: Vec<Launches> = if labelled == 0 || distances.len() == 1 && are_few {
+        vec![Launches { at: (0..medians.len()).collect(), core_to_core_ns: None }]
     } else {
         let of_state = |(state, ns): (usize, &f64)| Launches {
             at: in_state(state).collect(),
@@ -164,15 +164,20 @@ pub fn divide(medians: &[f64], launches: &[usize], states: &States) -> Vec<Launc
     all
 }
 
-/// Divides launches of one distance if their medians form two groups.
+/// Divides launches of one distance as long as their medians form two groups.
 fn divided(launches: Launches, medians: &[f64]) -> Vec<Launches> {
     let values: Vec<f64> = launches.at.iter().map(|at| medians[*at]).collect();
     let Some(least_of_slow) = gap(&values) else { return vec![launches] };
     let (slow, fast) = launches.at.iter().partition(|at| medians[**at] >= least_of_slow);
-    [fast, slow].map(|at| Launches { at, ..launches.clone() }).into()
+    let parts = [fast, slow].map(|at| Launches { at, ..launches.clone() });
+    parts.into_iter().flat_map(|part| divided(part, medians)).collect()
 }
 
-/// Returns the smallest value above the gap that divides positive values; `None` if they are one group.
+/// Part of the launches on a side of a gap, at each end, whose distance from the others does not count.
+const OUTSIDE: f64 = 0.1;
+
+/// Returns the smallest value above the gap that divides positive values; `None` if they are one group. The largest gap between neighbours,
+/// with at least two values on each side, must exceed ln 1.25 and 1.5 times the range of the middle 80 % of either side; from 6 values on.
 pub fn gap(values: &[f64]) -> Option<f64> {
     let n = values.len();
     if n < LEAST_DIVIDED || values.iter().any(|value| *value <= 0.0) {
@@ -182,7 +187,10 @@ pub fn gap(values: &[f64]) -> Option<f64> {
     sort(&mut sorted);
     let gaps = (LEAST_IN_STATE..=n - LEAST_IN_STATE).map(|at| (sorted[at] - sorted[at - 1], at));
     let (gap, at) = gaps.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let range = |side: &[f64]| side[side.len() - 1] - side[0];
+    let range = |side: &[f64]| {
+        let outside = (OUTSIDE * side.len() as f64) as usize;
+        side[side.len() - 1 - outside] - side[outside]
+    };
     let widest = range(&sorted[..at]).max(range(&sorted[at..]));
     let least = values.iter().copied().filter(|value| value.ln() >= sorted[at]).fold(f64::INFINITY, f64::min);
     (gap > LEAST_GAP && gap > GAP_TO_RANGE * widest).then_some(least)
@@ -296,13 +304,21 @@ mod tests {
         let [often, seldom] = &divide(&medians, &launches, &States::new(&distances))[..] else { panic!() };
         assert_eq!((often.at.len(), often.core_to_core_ns), (9, Some(51.0)));
         assert_eq!((&seldom.at[..], seldom.core_to_core_ns), (&[3, 7, 11][..], Some(250.0)));
-        // A launch without a label belongs to no state, but if most lack one, medians decide.
+        // A launch without a label belongs to no state where several are known, also if most lack one.
         let mut some = distances.clone();
         some[0].after_ns = None;
         assert_eq!(divide(&medians, &launches, &States::new(&some))[0].at.len(), 8);
         let few: Vec<Distances> =
             (0..12).map(|at| if at > 6 { distances[at] } else { launch(0.0, 51.0) }).collect();
-        assert_eq!(divide(&medians, &launches, &States::new(&few))[0].at.len(), 12);
+        let found = divide(&medians, &launches, &States::new(&few));
+        assert_eq!(found.iter().map(|state| state.at.len()).collect::<Vec<_>>(), [3, 2]);
+        // One distance labels its own launches, which are the row's if they are half of them.
+        let labelled = |count: usize| {
+            let of = |at: usize| if at < count { launch(51.0, 51.0) } else { launch(0.0, 0.0) };
+            let found = divide(&medians, &launches, &States::new(&(0..12).map(of).collect::<Vec<_>>()));
+            found.iter().map(|state| (state.at.len(), state.core_to_core_ns)).collect::<Vec<_>>()
+        };
+        assert_eq!([1, 5, 6].map(labelled), [vec![(12, None)], vec![(12, None)], vec![(6, Some(51.0))]]);
     }
 
     #[test]
@@ -312,6 +328,13 @@ mod tests {
         let launches: Vec<usize> = (0..9).collect();
         let [slow, fast] = &divide(&modes, &launches, &States::default())[..] else { panic!() };
         assert_eq!((slow.at.len(), &fast.at[..]), (5, &[1, 3, 6, 8][..]));
+        // Three groups, and a group of ten with a launch apart.
+        let three = [10.0, 10.0, 10.1, 14.0, 14.0, 14.1, 90.0, 90.0, 90.1];
+        let found = divide(&three, &launches, &States::default());
+        assert_eq!(found.iter().map(|state| state.at.len()).collect::<Vec<_>>(), [3, 3, 3]);
+        let mut wide = vec![10.0; 10];
+        wide.extend([14.0, 20.0, 20.0]);
+        assert_eq!(gap(&wide), Some(20.0));
         // One launch far away is no state, nor are two of five, nor a gap of 20 %.
         assert_eq!(gap(&[10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 10.0, 30.0]), None);
         assert_eq!(gap(&modes[..5]), None);

@@ -8,6 +8,7 @@ pub mod environment;
 pub mod host;
 pub mod host_name;
 pub mod limits;
+pub mod loaded;
 pub mod machine;
 pub mod node_set;
 pub mod performance;

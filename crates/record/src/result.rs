@@ -6,6 +6,7 @@ mod figure;
 mod growth;
 mod interval;
 mod launched;
+mod loaded;
 mod mark;
 mod phases;
 mod place;
@@ -32,6 +33,7 @@ pub use self::{
     growth::Growth,
     interval::Interval,
     launched::{Ended, Ending, Launched, RunOutcome},
+    loaded::{Contents, LoadedFile, LoadedFiles, OtherFiles},
     mark::{Level, Mark, MarkCode},
     phases::Phases,
     place::{Place, Placement},
@@ -409,9 +411,9 @@ impl Measurement {
     pub fn single_times(&self, clock: ClockProperties) -> SingleTimes {
         let legs = self.work.map_or(1, |work| work.legs);
         let single = self.of_single_iterations();
-        let mut times: Vec<f32> =
-            Measurement::combine(single, legs).into_iter().map(|ns| ns as f32).collect();
-        times.sort_unstable_by(f32::total_cmp);
+        // Single precision would have steps of 2 ns above 16.8 ms.
+        let mut times: Vec<f64> = Measurement::combine(single, legs);
+        times.sort_unstable_by(f64::total_cmp);
         SingleTimes {
             counts: times.chunk_by(|a, b| a == b).map(|equal| (equal[0], equal.len() as u32)).collect(),
             least_ns: least_percentile(single, legs, clock),
@@ -515,7 +517,7 @@ pub struct OverLaunches {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SingleTimes {
     /// Each distinct time in nanoseconds with its number of iterations, ascending.
-    pub counts: Vec<(f32, u32)>,
+    pub counts: Vec<(f64, u32)>,
     /// Least percentile in nanoseconds that readings of the clock do not hide.
     pub least_ns: f64,
     /// Step of the clock per leg, in nanoseconds.

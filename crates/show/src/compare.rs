@@ -1,7 +1,7 @@
 //! Comparison as text tables.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     io::{Result, Write},
 };
 
@@ -112,6 +112,7 @@ fn case(case: &CaseComparison) -> Value {
         "p_adjusted": case.p_adjusted, "p_beyond_margin": case.p_beyond,
         "detectable": case.power.map(|power| power.detectable),
         "units_to_decide": power(|power| power.units_to_decide),
+        "outlying_turn": case.outlying_turn,
         "not_slower": case.is_not_slower,
         "verdict": case.verdict.name(), "reason": reason,
         "decided_by": case.decided_by(),
@@ -305,9 +306,32 @@ fn advice(comparison: &Comparison) -> String {
     let hopeless = (hopeless > 0).then(|| format!("more than 100 {units} for {hopeless}"));
     more.into_iter()
         .chain(hopeless)
+        .chain(outlying(comparison))
         .chain(marks.into_iter().map(Reason::to_string))
         .collect::<Vec<_>>()
         .join("; ")
+}
+
+/// Names the turns that alone keep cases undecided.
+fn outlying(comparison: &Comparison) -> Vec<String> {
+    let mut turns: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for turn in comparison.cases.iter().filter_map(|case| case.outlying_turn) {
+        turns.entry(turn.number).or_default().push(turn.slower);
+    }
+    let [base, new] = [&comparison.base.label, &comparison.new.label];
+    let text = |(number, slower): (u32, Vec<f64>)| {
+        let most = slower
+            .iter()
+            .copied()
+            .fold(1.0, |most: f64, one| if one.ln().abs() > most.ln().abs() { one } else { most });
+        let (slow, fast) = if most < 1.0 { (base, new) } else { (new, base) };
+        format!(
+            "turn {number}, in which {slow} took up to {} times as long as {fast}, alone keeps {} from a verdict",
+            times(most.max(1.0 / most)),
+            counted(slower.len(), "case")
+        )
+    };
+    turns.into_iter().map(text).collect()
 }
 
 /// Returns the undecided cases, each with the reason.

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ombx_estimate::{launches::LEAST_LONG_LAUNCHES, publishable::Publishable, state, text::named_values};
+use ombx_estimate::{
+    publishable::{INTERVAL, Publishable},
+    state,
+    text::named_values,
+};
 use ombx_links::verdict::{Checks, SweptRun};
 use ombx_record::{
     cpu_list::parse_cpus,
@@ -201,40 +205,99 @@ fn repetition(rows: &[&Measurement]) -> Option<String> {
     if most == 1 {
         return Some(format!(
             "All ranks were started once, so intervals say nothing about the difference between starts of \
-             the job; a result is the median of its samples with a distribution-free 95 % interval.{samples}"
+             the job, nor between runs; a result is the median of its samples with a distribution-free 95 % interval.{samples}"
         ));
     }
     let times = if least == most { format!("{most}") } else { format!("{least} to {most}") };
-    let few = if least < LEAST_LONG_LAUNCHES as usize {
-        " With fewer than 6 launches an interval covers less than 95 %."
-    } else {
-        ""
-    };
+    let intervals = intervals(rows);
+    let between = between(rows);
     Some(format!(
-        "All ranks were started {times} times (launches); a result is the median of the launches' medians, \
-         and its interval is the distribution-free 95 % interval from order statistics over the \
-         launches.{few}{samples}"
+        "All ranks were started {times} times (launches); a result is the median of the launches' medians. {intervals} {between}{samples}"
     ))
 }
 
-fn precision(rows: &[&Measurement]) -> Option<String> {
-    let summaries: Vec<&Summary> = rows.iter().filter_map(|row| row.summary.as_ref()).collect();
-    let known: Vec<f64> = summaries.iter().filter_map(|summary| summary.precision()).collect();
-    let widest = known.iter().copied().reduce(f64::max)?;
-    let without = match summaries.len() - known.len() {
-        0 => String::new(),
-        some => format!(
-            "; {} no interval",
-            if some == 1 { "1 result has".into() } else { format!("{some} results have") }
-        ),
+/// Returns whether the interval of a row is an interval of 95 %, not the range of few launches.
+fn is_interval(row: &Measurement) -> bool {
+    row.over_launches().is_none_or(|over| over.coverage() >= INTERVAL)
+}
+
+/// Says what the intervals of rows over several launches are.
+fn intervals(rows: &[&Measurement]) -> String {
+    let over = || rows.iter().filter_map(|row| row.over_launches());
+    let ranges: Vec<f64> =
+        over().map(|over| over.coverage()).filter(|coverage| *coverage < INTERVAL).collect();
+    let percent = |coverage: f64| format!("{:.0}", coverage * 100.0);
+    let [low, high] = [f64::min, f64::max].map(|end| ranges.iter().copied().reduce(end).map(percent));
+    let coverage = match (low, high) {
+        (Some(low), Some(high)) if low != high => format!("{low} to {high} %"),
+        (low, _) => format!("{} %", low.unwrap_or_default()),
     };
-    let widest = widest * 100.0;
-    Some(match known.len() {
-        1 => format!("Half the interval is {widest:.2} % of the median{without}."),
-        all => format!(
-            "Half the interval is at most {widest:.2} % of the median in all {all} results with an interval{without}."
+    let rest = format!(
+        "the range of the launches, which contains the median of all such launches with a probability of {coverage}"
+    );
+    match (ranges.len(), over().count() - ranges.len()) {
+        (0, _) => {
+            "Its interval is the distribution-free 95 % interval from order statistics over the launches."
+                .into()
+        }
+        (_, 0) => format!("Too few launches for an interval of 95 %: a result has {rest}."),
+        (some, others) => format!(
+            "{} the distribution-free 95 % interval from order statistics over the launches; {} {rest}.",
+            if others == 1 { "1 result has".to_owned() } else { format!("{others} results have") },
+            if some == 1 {
+                "1 has too few of them and has".to_owned()
+            } else {
+                format!("{some} have too few of them and have")
+            },
         ),
-    })
+    }
+}
+
+/// Says what is known about the variation between runs.
+fn between(rows: &[&Measurement]) -> String {
+    let runs: BTreeSet<usize> = rows
+        .iter()
+        .filter_map(|row| row.over_launches()?.between.filter(|between| between.next_ns.is_some()))
+        .map(|between| between.runs)
+        .collect();
+    match (runs.first(), runs.last()) {
+        (Some(least), Some(most)) if least == most => {
+            format!("The variation between runs is known from {most} earlier runs.")
+        }
+        (Some(least), Some(most)) => {
+            format!("The variation between runs is known from {least} to {most} earlier runs.")
+        }
+        _ => "This is the uncertainty within the run; the variation between runs is unknown.".into(),
+    }
+}
+
+/// Says how wide intervals are, and ranges, which are no intervals.
+fn precision(rows: &[&Measurement]) -> Option<String> {
+    let with_summary = || rows.iter().filter(|row| row.summary.is_some());
+    let widths = |are_intervals: bool| {
+        let of_kind = with_summary().filter(move |row| is_interval(row) == are_intervals);
+        of_kind.filter_map(|row| row.summary.as_ref().and_then(Summary::precision)).collect::<Vec<f64>>()
+    };
+    let (intervals, ranges) = (widths(true), widths(false));
+    let said = |widths: &[f64], what: &str| {
+        let widest = widths.iter().copied().reduce(f64::max)? * 100.0;
+        Some(match widths.len() {
+            1 => format!("half the {what} is {widest:.2} % of the median"),
+            all => format!(
+                "half the {what} is at most {widest:.2} % of the median in all {all} results with one"
+            ),
+        })
+    };
+    let without = match with_summary().count() - intervals.len() - ranges.len() {
+        0 => None,
+        1 => Some("1 result has neither".to_owned()),
+        some => Some(format!("{some} results have neither")),
+    };
+    let parts: Vec<String> =
+        [said(&intervals, "interval"), said(&ranges, "range"), without].into_iter().flatten().collect();
+    let (first, rest) =
+        parts.join("; ").split_at_checked(1).map(|(first, rest)| (first.to_uppercase(), rest.to_owned()))?;
+    (!(intervals.is_empty() && ranges.is_empty())).then(|| format!("{first}{rest}."))
 }
 
 fn verification(Checks { passed, of }: Checks) -> Option<String> {
@@ -340,7 +403,7 @@ mod tests {
     use ombx_links::verdict::SweepCollector;
     use ombx_record::{
         event::{Event, Round},
-        result::{Check, Growth, Metric},
+        result::{BetweenRuns, Check, Growth, Metric, OverLaunches},
     };
     use ombx_testkit::golden;
 
@@ -461,12 +524,40 @@ mod tests {
     #[test]
     fn numbers_of_launches_are_given() {
         let mut row = golden().rows.remove(0);
-        row.launches = Some(ombx_record::result::OverLaunches::of_one_state(vec![1.0; 9], 1.0, None, 0.96));
+        row.launches = Some(OverLaunches::of_one_state(vec![1.0; 9], 1.0, None, 0.96));
         assert!(
             repetition(&[&row])
                 .unwrap()
                 .starts_with("All ranks were started 9 times (launches); a result is")
         );
+        let over = |coverage: f64, runs: Option<usize>| {
+            let mut over = OverLaunches::of_one_state(vec![1.0; 3], 1.0, Some([0.9, 1.2]), coverage);
+            over.between =
+                runs.map(|runs| BetweenRuns { runs, next_ns: Some([0.5, 2.0]), ..BetweenRuns::default() });
+            let summary =
+                Summary { median: 1.0, ci95: Some([0.9, 1.2]), ..golden().rows[0].summary.clone().unwrap() };
+            Measurement { launches: Some(over), summary: Some(summary), ..row.clone() }
+        };
+        let (range, interval) = (over(0.75, None), over(0.96, Some(5)));
+        let all =
+            |rows: &[&Measurement]| format!("{} {}", repetition(rows).unwrap(), precision(rows).unwrap());
+        let text = all(&[&range, &range]);
+        assert!(!text.contains("95 % interval") && !text.contains("alf the interval"), "{text}");
+        for part in [
+            "a result has the range of the launches, which contains the median of all such launches with a probability of 75 %.",
+            "the variation between runs is unknown",
+            "Half the range is at most 15.00 % of the median in all 2 results with one.",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        let text = all(&[&interval, &interval, &range]);
+        for part in [
+            "2 results have the distribution-free 95 % interval from order statistics over the launches; 1 has too few",
+            "The variation between runs is known from 5 earlier runs.",
+            "Half the interval is at most 15.00 % of the median in all 2 results with one; half the range is 15.00 % of the median.",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
         assert_eq!(
             (counted_plain(1_234_567), size(96), size(3 << 20)),
             ("1,234,567".into(), "96 B".into(), "3 MiB".into())

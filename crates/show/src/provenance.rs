@@ -9,7 +9,7 @@ use ombx_record::{
     fact::{Fact, Facts, HostFacts, TITLES, title_of},
     file::RunWithRows,
     order::sort_by_number,
-    result::{Growth, Measurement, Placement, Run, RunOutcome},
+    result::{Growth, LoadedFile, LoadedFiles, Measurement, Placement, Run, RunOutcome},
     runs::hosts,
     unit::counted,
 };
@@ -81,9 +81,28 @@ fn of_software(run: &Run) -> Vec<(String, String)> {
         run.software.clone().into_iter().partition(|(name, _)| own(name));
     values.extend(ordered(&of_ombx).map(|(name, fact)| (title_of(name), text(fact))));
     values.extend(named([(run.fabric.as_str(), run.library.clone())]));
-    values.extend(ordered(&of_fabric).map(|(name, fact)| (title_of(name), text(fact))));
+    // Loaded files have their paths below.
+    let is_shown = |(name, _): &(&String, &Fact)| *name != "library_files" || run.loaded.is_none();
+    values.extend(ordered(&of_fabric).filter(is_shown).map(|(name, fact)| (title_of(name), text(fact))));
+    values.extend(run.loaded.iter().flat_map(of_loaded));
     values.extend(named([("clock", clock)]));
     values
+}
+
+/// Returns program, libraries and preloads, each with its contents.
+fn of_loaded(files: &LoadedFiles) -> Vec<(String, String)> {
+    let LoadedFiles { program, libraries, preloads, others } = files;
+    let listed = |title: &str, files: &[LoadedFile]| {
+        files.iter().map(|file| (title.to_owned(), file.to_string())).collect::<Vec<_>>()
+    };
+    let others = format!("{}, CRC-32 {}", counted(others.count as usize, "file"), others.crc32);
+    [
+        listed("program", std::slice::from_ref(program)),
+        listed("library", libraries),
+        listed("preload", preloads),
+        named([("other loaded files", others)]),
+    ]
+    .concat()
 }
 
 /// Returns each fact once if all hosts have it in common, otherwise for each group of hosts.

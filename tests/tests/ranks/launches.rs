@@ -104,8 +104,10 @@ fn each_side_has_a_file_of_its_own() {
     let files = Files::default();
     let out = files.path("ab.jsonl");
     let build = mpi::ombx();
-    let job =
-        Job::ombx("ab --launches 2 --format json --quiet --fail-on 5% --a").arg(build).arg("--b").arg(build);
+    let job = Job::ombx("ab --launches 2 --format json --quiet --fail-on 5% --allow-equal --a")
+        .arg(build)
+        .arg("--b")
+        .arg(build);
     let done = job.args("p2p.latency --sizes 8,64 --max-time 20ms -o".split_whitespace()).arg(&out).run();
     assert!(matches!(done.code, Some(0 | 8)), "{done}");
     let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
@@ -138,6 +140,42 @@ fn a_command_that_does_not_run_ombx_is_an_error() {
     done.complains(&["prints something other than results"]);
     done.leaves_nothing();
     Job::ombx("ab p2p.latency").run().expect(2).complains(&["nothing differs"]);
+}
+
+/// A search path without a library, and a preload that is not there, leave both sides as they are.
+#[test]
+fn sides_that_load_the_same_files_are_refused() {
+    let files = Files::default();
+    let empty = files.path("").display().to_string();
+    let absent = files.path("absent.so").display().to_string();
+    let copy = files.path("ombx").display().to_string();
+    fs::copy(mpi::ombx(), &copy).unwrap();
+    for [option, value] in [
+        ["--env-b", &format!("LD_LIBRARY_PATH={empty}")],
+        ["--env-b", &format!("LD_PRELOAD={absent}")],
+        ["--b", &copy],
+    ] {
+        let side =
+            ["ab", "p2p.latency", "--sizes", "8", "--iterations", "10", "--launches", "2", option, value];
+        let refused = Job::ombx("").args(side).run().expect(2);
+        refused.complains(&["nothing differs: both sides loaded the same files", "--allow-equal"]);
+        let done = Job::ombx("").args(side).args(["--allow-equal"]).run().expect(0);
+        assert!(done.stdout.contains("2 launches"), "{done}");
+    }
+    // This library is loaded.
+    let library = interpose::library(env!("CARGO_TARGET_TMPDIR")).display();
+    let out = files.path("ab.jsonl");
+    let side = format!(
+        "ab p2p.latency --sizes 8 --iterations 10 --launches 1 --quiet --env-b LD_PRELOAD={library} -o"
+    );
+    Job::ombx(&side).arg(&out).run().expect(0);
+    let loaded = ["a", "b"].map(|side| {
+        let file = file::open(files.path(&format!("ab-{side}.jsonl"))).unwrap();
+        file.runs[0].run.loaded.clone().unwrap()
+    });
+    assert!(loaded[0].preloads.is_empty() && loaded[1].preloads.len() == 1, "{loaded:?}");
+    assert!(!loaded[0].libraries.is_empty() && loaded[0].libraries == loaded[1].libraries, "{loaded:?}");
+    assert_eq!(loaded[0].program, loaded[1].program);
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub fn run(id: &str, started: String, hosts: impl Iterator<Item = String>) -> Ru
         env: Default::default(),
         software: Default::default(),
         hosts: Vec::new(),
+        loaded: None,
         launched: None,
     }
 }

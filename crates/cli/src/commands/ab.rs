@@ -1,5 +1,6 @@
 //! `ombx ab`: two commands that run ombx measure alternately, and are compared.
 
+mod difference;
 mod side;
 
 use std::{
@@ -53,7 +54,10 @@ use signal_hook::{
     iterator::{Handle, Signals},
 };
 
-use self::side::{LaunchEnd, SideCommand, Variable};
+use self::{
+    difference::Given,
+    side::{LaunchEnd, SideCommand, Variable},
+};
 use crate::{
     arguments::{argv, output::OutputArgs},
     commands::{
@@ -77,6 +81,9 @@ pub(crate) struct AbArgs {
     /// Environment variable of the new side; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = Variable::parse, help_heading = "Sides")]
     env_b: Vec<Variable>,
+    /// Measure sides in which nothing differs, to see by how much equal sides differ
+    #[arg(long, help_heading = "Sides")]
+    allow_equal: bool,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -88,6 +95,8 @@ const BUDGET: Duration = Duration::from_secs(60);
 /// Options of `ab` itself, beside those under its own headings. Each launch gets all others.
 const OF_AB: [&str; 9] =
     ["budget", "out", "force", "append", "launches", "seed", "against", "format", "color"];
+/// Labels of the sides.
+const LABELS: [&str; 2] = ["A", "B"];
 const HEADINGS: [&str; 2] = ["Sides", "Comparison"];
 
 pub(crate) fn ab(
@@ -97,7 +106,7 @@ pub(crate) fn ab(
     args: AbArgs,
     chosen: Chosen,
 ) -> Result<u8> {
-    let AbArgs { a, b, env_a, env_b, run, gate } = args;
+    let AbArgs { a, b, env_a, env_b, allow_equal, run, gate } = args;
     if matches.value_source("precision") == Some(ValueSource::CommandLine) {
         return Err(Error::usage(
             "ombx ab has no option --precision: it ends when each case is decided within --margin, or at --budget",
@@ -119,8 +128,12 @@ pub(crate) fn ab(
     if start.launcher == Launcher::Auto {
         detection::refuse_launcher("ombx ab", "and choose their number with -n")?;
     }
-    if a.is_none() && b.is_none() && env_a.is_empty() && env_b.is_empty() {
-        return Err(Error::usage("nothing differs: give --b COMMAND, or variables with --env-b NAME=VALUE"));
+    let commands = [SideCommand::find(a.as_deref(), env_a)?, SideCommand::find(b.as_deref(), env_b)?];
+    let given = Given::new(&commands);
+    if given == Given::Nothing && !allow_equal {
+        return Err(Error::usage(
+            "nothing differs: give --b COMMAND, or variables with --env-b NAME=VALUE, or --allow-equal to see by how much equal sides differ",
+        ));
     }
     let choices = lookup::benchmarks(registry, &run.patterns);
     let choices = choices.map_err(|e| run::after_list(registry, matches, &run.patterns, e))?;
@@ -135,8 +148,7 @@ pub(crate) fn ab(
     }
     selection::check_ranks(start.ranks, &[Part { choices, plan }])?;
     let words = words_of_launches(parser, matches, &run);
-    let [label_a, label_b] = gate.labels(["A", "B"]);
-    let commands = [SideCommand::find(a.as_deref(), env_a)?, SideCommand::find(b.as_deref(), env_b)?];
+    let [label_a, label_b] = gate.labels(LABELS);
     let mut results = [
         SideResults::named(commands[0].to_string()).labelled(label_a),
         SideResults::named(commands[1].to_string()).labelled(label_b),
@@ -202,6 +214,10 @@ pub(crate) fn ab(
         }
         let complete = turn.iter().all(|records| !records.is_empty());
         if complete {
+            if number == 1 && !allow_equal {
+                let remark = given.check(&commands, turn.each_ref().map(Vec::as_slice))?;
+                remark.iter().filter(|_| !run.output.quiet).for_each(|remark| stderr_line!("ombx: {remark}"));
+            }
             let records = turn.into_iter().zip(&mut results);
             records.for_each(|(records, side)| records.into_iter().for_each(|record| side.event(&record)));
         }

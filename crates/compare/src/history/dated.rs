@@ -18,7 +18,7 @@ use ombx_record::{
     file::Records,
     link::{self, MOST_RANKS},
     order::grouped,
-    result::{Level, Measurement, Metric, Placement, Run, StateFigure},
+    result::{Level, LoadedFiles, Measurement, Metric, Placement, Run, StateFigure},
     runs::{hosts, library, number},
     stats::median,
 };
@@ -209,6 +209,8 @@ fn key_of_link(key: &str, ends: [u32; 2], hosts: &Hosts) -> String {
 const OPTION: &str = "option ";
 /// Beginning of the names of environment variables.
 const VARIABLE: &str = "variable ";
+/// Beginning of the names of loaded files, which are followed by their paths. A value names their contents.
+const FILE: &str = "contents of ";
 /// Value of an option or variable that only the other side has.
 const UNSET: &str = "unset";
 
@@ -237,6 +239,8 @@ pub(super) fn provenance(run: &Run) -> BTreeMap<String, String> {
         run.software.iter().filter_map(|(name, fact)| Some((title_of(name), fact.known()?.to_owned())));
     facts.extend(known);
     facts.extend(of_hosts(&run.hosts));
+    let loaded = run.loaded.iter().flat_map(LoadedFiles::listed);
+    facts.extend(loaded.map(|file| (format!("{FILE}{}", file.path), file.identity())));
     facts.extend(run.env.iter().map(|(name, value)| (format!("{VARIABLE}{name}"), value.clone())));
     let options = run.plan.iter().filter(|(name, _)| is_of_setup(name));
     facts.extend(options.map(|(name, value)| (format!("{OPTION}{name}"), value.clone())));
@@ -286,7 +290,7 @@ pub(super) fn differences(
 mod tests {
     use std::borrow::Cow;
 
-    use ombx_record::{event::Round, fact::Fact, file};
+    use ombx_record::{event::Round, fact::Fact, file, result::LoadedFile};
     use ombx_testkit::golden;
 
     use crate::history::dated::*;
@@ -362,21 +366,30 @@ mod tests {
         HostFacts { hosts: vec![name.into()], facts }
     }
 
+    fn loaded(build_id: &str) -> Option<LoadedFiles> {
+        let library =
+            LoadedFile { path: "/libmpi.so".into(), build_id: Some(build_id.into()), contents: None };
+        Some(LoadedFiles { libraries: vec![library], ..LoadedFiles::default() })
+    }
+
     #[test]
     fn facts_that_differ_are_named_with_both_values() {
         let mut run = golden().run;
         run.hosts = vec![host("n01", "6.1"), host("n02", "6.1")];
+        run.loaded = loaded("1");
         let before = provenance(&run);
         run.hosts = vec![host("n01", "6.1"), host("n02", "6.2")];
         run.library = "MPICH Version: 4.2.0".into();
         run.env.insert("UCX_NET_DEVICES".into(), "mlx5_0".into());
         run.plan.insert("launch".into(), "7".into());
+        run.loaded = loaded("2");
         let found = differences(&before, &provenance(&run));
         let texts: Vec<String> =
             found.iter().map(|d| format!("{}: {} -> {}", d.name, d.before, d.after)).collect();
         assert_eq!(
             texts,
             [
+                "contents of /libmpi.so: build ID 1 -> build ID 2",
                 "kernel: 6.1 -> 6.1 on n01, 6.2 on n02",
                 "library: MPICH Version: 4.0.2 -> MPICH Version: 4.2.0",
                 "variable UCX_NET_DEVICES: unset -> mlx5_0",

@@ -85,6 +85,60 @@ fn runs_of_different_or_unknown_states_have_no_verdict() {
     assert_eq!(one.cases[0].base.values.len(), 9);
 }
 
+/// The ratio of few runs is that of the figures beside it, which are of one state.
+#[test]
+fn figures_and_ratio_of_few_runs_agree_and_pool_no_states() {
+    let notes = |comparison: &Comparison| {
+        let of_state = comparison.notes.iter().filter(|note| note.code == "machine_state");
+        of_state.map(|note| note.text.clone()).collect::<String>()
+    };
+    let check = |comparison: &Comparison, launches: usize, expected: std::ops::Range<f64>| {
+        for case in &comparison.cases {
+            assert_eq!([&case.base, &case.new].map(|side| side.values.len()), [launches; 2], "{case:?}");
+            let ratio = case.new.median / case.base.median;
+            let slower = if case.id.metric == Metric::Bandwidth { 1.0 / ratio } else { ratio };
+            assert!((slower - 1.0 - case.change.estimate).abs() < 1e-9, "{case:?}");
+            assert!(expected.contains(&case.change.estimate), "{case:?}");
+        }
+    };
+    let common = compared_runs(&[[FAST, SLOW, FAST], [FAST; 3]], &[[SLOW, FAST, FAST], [FAST; 3]]);
+    check(&common, 5, 0.15..0.25);
+    // A run of another state, too, has no part in them.
+    let some = compared_runs(&[[FAST; 3], [SLOW; 3]], &[[FAST; 3]]);
+    assert!(
+        notes(&some).contains("the figures are those of 1 of 2 runs of base and 1 of 1 of new"),
+        "{some:?}"
+    );
+    let apart = compared_runs(&[[FAST; 3]], &[[SLOW, FAST, SLOW]]);
+    assert!(apart.cases.iter().all(|case| case.base.values.len() == 3 && case.new.values.len() == 2));
+    assert!(notes(&apart).contains("the state that each side met most often, and these differ"), "{apart:?}");
+}
+
+/// One turn of twelve took ten times as long on the new side.
+#[test]
+fn a_turn_that_alone_prevents_a_verdict_is_named() {
+    let compared_turns = |spoiled: Option<usize>| {
+        let mut noise = Noise::new(3);
+        let mut sides = [1.0, 1.0].map(|slower| run(0, slower, &[FAST; 9], &mut noise));
+        for row in spoiled.iter().flat_map(|at| sides[1][*at].rows.clone()).collect::<Vec<_>>() {
+            let median = row.summary.as_ref().unwrap().median;
+            let slow = Measurement { summary: Summary::new(&[10.0 * median; 6]), ..row };
+            let rows = &mut sides[1][spoiled.unwrap()].rows;
+            let at = rows.iter().position(|row| row.key == slow.key).unwrap();
+            rows[at] = slow;
+        }
+        let [base, new] = sides.map(|launches| as_turns(side_of([launches]), false));
+        compared(&base, &new)
+    };
+    let calm = compared_turns(None);
+    assert!(calm.cases.iter().all(|case| case.verdict == Verdict::Same && case.outlying_turn.is_none()));
+    for case in compared_turns(Some(4)).cases {
+        assert!(matches!(case.verdict, Verdict::Undecided(_)), "{case:?}");
+        let turn = case.outlying_turn.unwrap();
+        assert!(turn.number == 5 && (9.0..11.0).contains(&turn.slower), "{turn:?}");
+    }
+}
+
 #[test]
 fn turns_of_one_state_are_compared() {
     let distances = [FAST, FAST, SLOW, FAST, FAST, UNKNOWN, FAST, FAST, FAST];

@@ -158,6 +158,7 @@ pub fn open<'a>(
             env: environment::kept_variables(),
             software: team.software(),
             hosts,
+            loaded: None,
             launched: None,
         })))?;
     }

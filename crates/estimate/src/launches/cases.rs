@@ -6,7 +6,7 @@ use ombx_record::{
     event::Event,
     file::RunWithRows,
     result::{
-        ClockFacts, ClockProperties, Ended, KnownBatches, Launched, Mark, MarkCode, Measurement,
+        ClockFacts, ClockProperties, Ended, KnownBatches, Launched, LoadedFiles, Mark, MarkCode, Measurement,
         OverLaunches, Run, RunOutcome, Tally,
     },
     runs::{continues, is_next_launch, is_same_launch, library},
@@ -380,20 +380,29 @@ pub(crate) fn without_samples(row: &Measurement, clock: &ClockFacts) -> Measurem
 /// Variable that the launcher of Open MPI sets from its option. It differs between ranks with and without threads of one launch.
 const BINDING: &str = "OMPI_MCA_hwloc_base_binding_policy";
 
-/// Returns whether two runs are launches of the same setup.
+/// Returns whether two runs are launches of the same setup. A library or preload that was replaced in place is another one.
 pub(crate) fn have_same_setup(one: &Run, other: &Run) -> bool {
     let hosts = |run: &Run| run.places.iter().map(|place| place.host.clone()).collect::<Vec<_>>();
     let env = |run: &Run| {
         let kept = run.env.clone().into_iter().filter(|(name, _)| name != BINDING);
         kept.collect::<BTreeMap<_, _>>()
     };
+    let is_replaced = |(one, other): (&LoadedFiles, &LoadedFiles)| {
+        one.replaced(other).iter().any(|(file, _)| file.path != one.program.path)
+    };
+    if one.loaded.as_ref().zip(other.loaded.as_ref()).is_some_and(is_replaced) {
+        return false;
+    }
     (&one.fabric, library(one), hosts(one), &one.version, &one.profile, env(one))
         == (&other.fabric, library(other), hosts(other), &other.version, &other.profile, env(other))
 }
 
 #[cfg(test)]
 mod tests {
-    use ombx_record::{result::BusTraffic, runs::CONTINUES};
+    use ombx_record::{
+        result::{BusTraffic, LoadedFile},
+        runs::CONTINUES,
+    };
     use ombx_testkit::golden;
 
     use crate::launches::cases::*;
@@ -410,6 +419,27 @@ mod tests {
             ..rows[0].clone()
         };
         RunWithRows { rows: benchmarks.iter().map(row).collect(), ..RunWithRows::new(run) }
+    }
+
+    #[test]
+    fn a_library_that_was_replaced_in_place_is_another_setup() {
+        let of = |library: Option<&str>, program: &str| {
+            let file = |path: &str, build_id: &str| LoadedFile {
+                path: path.into(),
+                build_id: Some(build_id.into()),
+                contents: None,
+            };
+            let loaded = |library: &str| LoadedFiles {
+                program: file("/ombx", program),
+                libraries: vec![file("/libmpi.so", library)],
+                ..LoadedFiles::default()
+            };
+            Run { loaded: library.map(loaded), ..golden().run }
+        };
+        assert!(!have_same_setup(&of(Some("1"), "1"), &of(Some("2"), "1")));
+        // The program counts by its version only, and older files do not name libraries.
+        assert!(have_same_setup(&of(Some("1"), "1"), &of(Some("1"), "2")));
+        assert!(have_same_setup(&of(Some("1"), "1"), &of(None, "1")));
     }
 
     #[test]

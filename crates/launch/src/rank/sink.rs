@@ -3,7 +3,7 @@
 use std::{borrow::Cow, cell::Cell, fs::File, time::Duration};
 
 use ombx_core::measure::session::Sink;
-use ombx_host::{since::Since, watchdog};
+use ombx_host::{loaded, since::Since, watchdog};
 use ombx_record::{error::Result, event::Event, file, unit::Bytes};
 
 use crate::{
@@ -30,6 +30,7 @@ impl Sink for RankSink {
             Event::Run(run) => {
                 let mut run = run.clone().into_owned();
                 run.software.extend(build::facts());
+                run.loaded = loaded::files();
                 return self.send(&Event::Run(Cow::Owned(run)));
             }
             Event::Benchmark { .. } => {

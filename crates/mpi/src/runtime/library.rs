@@ -17,7 +17,10 @@ use ombx_core::{
     error::{Error, Result},
     fact::{Fact, Facts},
 };
-use ombx_host::since::Since;
+use ombx_host::{
+    loaded::{MPI_LIBRARIES, is_communicating, is_one_of},
+    since::Since,
+};
 
 use crate::{
     Comm, MpiTeam,
@@ -226,38 +229,16 @@ const LINES: [(&str, &str); 3] = [
     ("MPICH CC:", "library_compiler"),
     ("MPICH configure:", "library_configuration"),
 ];
-/// Starts of the names of libraries that communicate.
-const LIBRARIES: [&str; 15] = [
-    "libmpi.",
-    "libmpich.",
-    "libmpi_abi.",
-    "libmpi_cray",
-    "libmpicxx",
-    "libucp.",
-    "libuct.",
-    "libfabric.",
-    "libpsm2.",
-    "libpsm3.",
-    "libhcoll.",
-    "libibverbs.",
-    "libpmix.",
-    "libcxi.",
-    "libefa.",
-];
-
-/// Number of [`LIBRARIES`] that are MPI itself.
-const OF_MPI: usize = 4;
-
 /// Returns the file of the MPI library that this process has loaded; `None` if MPI is linked statically.
 pub fn library_file() -> Option<PathBuf> {
-    mapped().into_iter().find(|path| is_one_of(path, &LIBRARIES[..OF_MPI])).map(PathBuf::from)
+    mapped().into_iter().find(|path| is_one_of(path, &MPI_LIBRARIES)).map(PathBuf::from)
 }
 
 /// Returns the facts.
 pub(crate) fn facts() -> Facts {
     let text = version_text();
     let mut facts = of_text(text.trim_matches('\0'));
-    let files: Vec<String> = mapped().into_iter().filter(|path| is_one_of(path, &LIBRARIES)).collect();
+    let files: Vec<String> = mapped().into_iter().filter(|path| is_communicating(path)).collect();
     let files = Some(files.join(", ")).filter(|files| !files.is_empty());
     facts.insert(
         "library_files".into(),
@@ -275,12 +256,6 @@ fn of_text(text: &str) -> Facts {
         Some(value.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|value| !value.is_empty())
     };
     LINES.iter().filter_map(|(start, name)| Some(((*name).to_owned(), Fact::Known(value(start)?)))).collect()
-}
-
-/// Returns whether the name of a file starts like one of these libraries.
-fn is_one_of(path: &str, libraries: &[&str]) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    libraries.iter().any(|library| name.starts_with(library))
 }
 
 /// Names of the two modules: transports, and hooks that notice allocations.
@@ -580,7 +555,7 @@ mod software_tests {
                     7f01-7f02 r-xp 0 fe:01 1 /usr/lib/libmpich.so.12.2.2\n\
                     7f03-7f04 r--p 0 fe:01 2 /opt/a b/libucp.so.0\n\
                     7f05-7f06 r--p 0 fe:01 3 /usr/lib/libc.so.6\n7f07-7f08 rw-p 0 0 0 [heap]\n";
-        let found: Vec<String> = paths(maps).into_iter().filter(|path| is_one_of(path, &LIBRARIES)).collect();
+        let found: Vec<String> = paths(maps).into_iter().filter(|path| is_communicating(path)).collect();
         assert_eq!(found, ["/opt/a b/libucp.so.0", "/usr/lib/libmpich.so.12.2.2"]);
     }
 }

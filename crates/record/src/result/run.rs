@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::Exit,
     fact::{Facts, HostFacts},
-    result::{Check, ClockProperties, Launched, Measurement, Outcome, Place},
+    result::{Check, ClockProperties, Launched, LoadedFiles, Measurement, Outcome, Place},
 };
 
 /// Provenance of rows: where, when and how they were measured.
@@ -46,6 +46,9 @@ pub struct Run {
     /// Facts about the hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostFacts>,
+    /// Program and libraries that rank 0 has loaded; `None` if they are unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded: Option<LoadedFiles>,
     /// What is known since all its ranks have ended; a line of its own in a result file.
     #[serde(skip)]
     pub launched: Option<Launched>,

@@ -52,6 +52,7 @@ fn run(hosts: &[&str]) -> Run {
         env: BTreeMap::from([("UCX_TLS".into(), "rc".into())]),
         software: Facts::from([("commit".into(), Fact::Known("abc123".into()))]),
         hosts: hosts.iter().map(|host| facts_of(host)).collect(),
+        loaded: None,
         launched: None,
     }
 }

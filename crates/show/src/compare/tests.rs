@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ombx_compare::{Change, Power, StateOfSides, Unit};
+use ombx_compare::{Change, OutlyingTurn, Power, StateOfSides, Unit};
 use ombx_record::result::Metric;
 
 use crate::compare::*;
@@ -29,6 +29,7 @@ fn case(bench: &str, bytes: u64, factor: f64, verdict: Verdict) -> CaseCompariso
         is_not_slower: verdict == Verdict::Same,
         power: None,
         verdict,
+        outlying_turn: None,
         instructions: None,
     }
 }
@@ -136,6 +137,23 @@ fn sides_that_do_not_differ_are_the_same() {
         "1 case failed only in B; B and A are the same within 5% in the only case; \
          all with cores 51 ns apart"
     );
+}
+
+#[test]
+fn a_turn_that_prevents_verdicts_is_named() {
+    let undecided = Verdict::Undecided(Reason::Scatter);
+    let mut found = comparison(vec![
+        case("p2p.latency", 8, 1.0, undecided.clone()),
+        case("p2p.latency", 64, 1.0, undecided),
+    ]);
+    found.cases[0].outlying_turn = Some(OutlyingTurn { number: 7, slower: 0.5 });
+    found.cases[1].outlying_turn = Some(OutlyingTurn { number: 7, slower: 0.25 });
+    let text = summary(&found);
+    let [base, new] = [&found.base.label, &found.new.label];
+    let expected = format!(
+        "turn 7, in which {base} took up to 4.00 times as long as {new}, alone keeps 2 cases from a verdict"
+    );
+    assert!(text.contains(&expected), "{text}");
 }
 
 #[test]

@@ -6,8 +6,9 @@ use ombx_record::{
     event::{Event, Round, RoundMark},
     fact::{Fact, Facts, HostFacts},
     result::{
-        Aggregation, Check, ClockFacts, Ending, Figure, Growth, Level, Mark, Measurement, Metric, Mismatch,
-        Outcome, Phases, Place, RoundTrips, Rounds, Run, RunOutcome, Samples, Tally, Work,
+        Aggregation, Check, ClockFacts, Contents, Ending, Figure, Growth, Level, LoadedFile, LoadedFiles,
+        Mark, Measurement, Metric, Mismatch, OtherFiles, Outcome, Phases, Place, RoundTrips, Rounds, Run,
+        RunOutcome, Samples, Tally, Work,
     },
     stats::Summary,
     unit::Rank,
@@ -97,15 +98,28 @@ fn facts() -> impl Strategy<Value = Facts> {
     btree_map(text(), fact, 0..4)
 }
 
+fn any_loaded() -> impl Strategy<Value = LoadedFiles> {
+    let contents = (any::<u64>(), text()).prop_map(|(bytes, crc32)| Contents { bytes, crc32 });
+    let file = (text(), option::of(text()), option::of(contents))
+        .prop_map(|(path, build_id, contents)| LoadedFile { path, build_id, contents });
+    let others = (any::<u64>(), text()).prop_map(|(count, crc32)| OtherFiles { count, crc32 });
+    (vec(file, 1..4), others).prop_map(|(files, others)| LoadedFiles {
+        program: files[0].clone(),
+        libraries: files[1..].to_vec(),
+        preloads: files,
+        others,
+    })
+}
+
 pub(crate) fn any_run() -> impl Strategy<Value = Run> {
     let place = (text(), text(), any::<u32>(), option::of(text()))
         .prop_map(|(host, cpus, online, governor)| Place { host, cpus, online, governor });
     let clock = (text(), any::<u64>(), any::<u64>())
         .prop_map(|(source, resolution_ns, overhead_ns)| ClockFacts { source, resolution_ns, overhead_ns });
     let hosts = (vec(text(), 0..3), facts()).prop_map(|(hosts, facts)| HostFacts { hosts, facts });
-    let facts = (facts(), vec(hosts, 0..3));
+    let facts = (facts(), vec(hosts, 0..3), option::of(any_loaded()));
     (vec(text(), 7), vec(text(), 0..3), vec(place, 0..4), clock, texts(), texts(), facts).prop_map(
-        |(words, argv, places, clock, plan, env, (software, hosts))| Run {
+        |(words, argv, places, clock, plan, env, (software, hosts, loaded))| Run {
             id: words[0].clone(),
             argv,
             started: words[1].clone(),
@@ -119,6 +133,7 @@ pub(crate) fn any_run() -> impl Strategy<Value = Run> {
             env,
             software,
             hosts,
+            loaded,
             launched: None,
         },
     )

@@ -107,6 +107,7 @@ fn run(hosts: u32) -> Run {
         env: [].into(),
         software: Facts::new(),
         hosts: HostFacts::grouped((0..hosts).map(|host| (name(host), facts(host)))),
+        loaded: None,
         launched: None,
     }
 }

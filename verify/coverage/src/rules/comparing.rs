@@ -35,6 +35,8 @@ struct Model {
     scatter: [Scatter; 2],
     slower: f64,
     rows: usize,
+    /// Number of rows in which the new side is slower.
+    slower_rows: usize,
 }
 
 pub(super) fn simulate(lines: &mut Lines, times: u64, seed: u64) {
@@ -50,7 +52,7 @@ pub(super) fn simulate(lines: &mut Lines, times: u64, seed: u64) {
         ("6 and 30 runs, scatter 11 and 3 %", [6, 30], [large, small]),
         ("30 and 6 runs, scatter 3 and 11 %", [30, 6], [small, large]),
     ] {
-        let of = |slower| Model { units, scatter, slower, rows: ROWS };
+        let of = |slower| Model { units, scatter, slower, rows: ROWS, slower_rows: ROWS };
         let any = |slower, verdict: fn(&Verdict) -> bool| {
             count(times, seed, |random| compared(of(slower), random), verdict)
         };
@@ -74,15 +76,21 @@ pub(super) fn simulate(lines: &mut Lines, times: u64, seed: u64) {
     lines.share("worse, true difference = margin, looks at 2.5 %", "scatter 3 %", found, [0.0, 5.0]);
     let found = open(one_row(30, edge, 0.03), same);
     lines.share("same, true difference = margin, looks at 2.5 %", "scatter 3 %", found, [0.0, 5.0]);
-    let found = open(Model { rows: ROWS, scatter: [large; 2], ..one_row(30, 1.0, 0.03) }, decided);
+    let found = open(Model { scatter: [large; 2], ..rows_of(ROWS, 30, 1.0, 0.03) }, decided);
     let rule = "any row worse or better, equal sides, looks of ab";
     lines.share(rule, "8 rows, scatter 11 %", found, [0.0, 1.5]);
     finds(lines, times, seed);
+    same_at_margin(lines, times, seed);
+}
+
+/// Returns a model of several rows, all of which are slower.
+fn rows_of(rows: usize, units: usize, slower: f64, own: f64) -> Model {
+    Model { units: [units; 2], scatter: [scatter(0.0, own); 2], slower, rows, slower_rows: rows }
 }
 
 /// Returns a model of one row.
 fn one_row(units: usize, slower: f64, own: f64) -> Model {
-    Model { units: [units; 2], scatter: [scatter(0.0, own); 2], slower, rows: 1 }
+    rows_of(1, units, slower, own)
 }
 
 /// Counts comparisons in which any row has a verdict.
@@ -98,19 +106,42 @@ fn count(
     [hits as u64, times]
 }
 
-/// A difference of the size that `finds` tells is found four times in five.
+/// A difference of the size that `finds` tells is found at least four times in five, also in one row of many.
 fn finds(lines: &mut Lines, times: u64, seed: u64) {
-    let model = Model { units: [12; 2], scatter: [scatter(0.0, 0.05); 2], slower: 1.0, rows: 1 };
-    let mut random = Uniform::new(seed);
-    let detectable = |random: &mut Uniform| {
-        let case = turns(model, random).cases.remove(0);
-        case.power.map_or(0.0, |power| power.detectable)
-    };
-    let told = (0..times).map(|_| detectable(&mut random)).sum::<f64>() / times as f64;
-    let slower = Model { slower: 1.0 + told, ..model };
-    let is_worse = |v: &Verdict| *v == Verdict::Worse;
-    let found = count(times, seed + 1, |random| turns(slower, random), is_worse);
-    lines.share("worse at the difference of `finds`", "12 turns, scatter 5 %", found, [78.0, 97.0]);
+    type Compare = fn(Model, &mut Uniform) -> Comparison;
+    for (what, compare, units) in
+        [("12 turns", turns as Compare, 12), ("6 and 6 runs", compared as Compare, 6)]
+    {
+        for (rows, own) in [(1, 0.01), (1, 0.05), (6, 0.01), (6, 0.05), (24, 0.05)] {
+            let model = rows_of(rows, units, 1.0, own);
+            let mut random = Uniform::new(seed);
+            let detectable = |random: &mut Uniform| {
+                compare(model, random).cases.remove(0).power.map_or(0.0, |power| power.detectable)
+            };
+            let told = (0..times).map(|_| detectable(&mut random)).sum::<f64>() / times as f64;
+            let slower = Model { slower: 1.0 + told, slower_rows: 1, ..model };
+            let mut random = Uniform::new(seed + 1);
+            let is_found = |_: &u64| compare(slower, &mut random).cases[0].verdict == Verdict::Worse;
+            let found = (0..times).filter(is_found).count() as u64;
+            let model = format!("{what}, one slow row of {rows}, scatter {:.0} %", own * 100.0);
+            lines.share("worse at the difference of `finds`", &model, [found, times], [80.0, 100.0]);
+        }
+    }
+}
+
+/// Rows whose difference is the margin are called the same in few comparisons, however many rows there are.
+fn same_at_margin(lines: &mut Lines, times: u64, seed: u64) {
+    let is_same = |v: &Verdict| *v == Verdict::Same;
+    for rows in [6, 24] {
+        let model = |units: usize| rows_of(rows, units, 1.0 + MARGIN, 0.03);
+        let rule = "any row the same, true difference = margin";
+        let found = count(times, seed, |random| turns(model(12), random), is_same);
+        lines.share(rule, &format!("12 turns, {rows} rows, scatter 3 %"), found, [0.0, 5.0]);
+        let found = count(times, seed, |random| compared(model(6), random), is_same);
+        lines.share(rule, &format!("6 and 6 runs, {rows} rows, scatter 3 %"), found, [0.0, 5.0]);
+    }
+    let found = count(times, seed, |random| turns(rows_of(6, 12, 1.0, 0.01), random), is_same);
+    lines.share("any row the same, equal sides", "12 turns, 6 rows, scatter 1 %", found, [95.0, 100.0]);
 }
 
 static TEMPLATE: LazyLock<RunWithRows> = LazyLock::new(|| {
@@ -143,8 +174,9 @@ fn launch(turn: Option<Turn>, times: impl Iterator<Item = f64>) -> RunWithRows {
 
 fn times(model: Model, side: usize, random: &mut Uniform) -> Vec<f64> {
     let Scatter { shared, own } = model.scatter[side];
-    let level = if side == 1 { model.slower } else { 1.0 } * (shared * random.normal()).exp();
-    (0..model.rows).map(|_| level * (own * random.normal()).exp()).collect()
+    let level = (shared * random.normal()).exp();
+    let slower = |row: usize| if side == 1 && row < model.slower_rows { model.slower } else { 1.0 };
+    (0..model.rows).map(|row| slower(row) * level * (own * random.normal()).exp()).collect()
 }
 
 /// Compares files of runs, each of one launch: how many launches a run has does not matter.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ombx_core::measure::stop::LEAST_OF_LAUNCH;
 use ombx_estimate::{
-    launches::{Progress, RowProgress, Schedule, USUAL_BUDGET, interval},
+    launches::{LEAST_LONG_LAUNCHES, Progress, RowProgress, Schedule, USUAL_BUDGET, interval},
     state::{self, Distances, OTHER_STATE, States},
 };
 use ombx_record::{result::RowName, stats::median};
@@ -154,13 +154,15 @@ fn states(lines: &mut Lines, times: u64, seed: u64) {
     let scatter = Noise::Independent { sigma: 0.03 };
     for (name, slow, stays, unknown, changes) in [
         ("30 % slow, independent", 0.3, 0.0, 0.0, 0.0),
+        ("30 % slow, 60 % unknown", 0.3, 0.0, 0.6, 0.0),
+        ("30 % slow, 90 % unknown", 0.3, 0.0, 0.9, 0.0),
         ("50 % slow, independent", 0.5, 0.0, 0.0, 0.0),
         ("30 % slow, in bursts", 0.3, 0.7, 0.0, 0.0),
         ("30 % slow, 39 % unknown", 0.3, 0.0, 0.39, 0.0),
         ("30 % slow, none known", 0.3, 0.0, 1.0, 0.0),
         ("30 % slow, 20 % change midway", 0.3, 0.0, 0.0, 0.2),
     ] {
-        let (mut covered, mut pooled, mut halves) = (0, 0, Vec::new());
+        let (mut covered, mut with_interval, mut pooled, mut halves) = (0, 0, 0, Vec::new());
         for seed in seed * times..(seed + 1) * times {
             let (mut times_of, mut random) = (scatter.stream(seed), Uniform::new(seed));
             let mut is_slow = random.next() < slow;
@@ -185,19 +187,33 @@ fn states(lines: &mut Lines, times: u64, seed: u64) {
                 Launch { median: level * times_of.next_time(), distances }
             });
             let Some(found) = found else { continue };
+            let own = found.at.iter().filter(|at| all[**at] == all[found.at[0]]).count();
+            pooled += u64::from(own < found.at.len());
+            // The range of fewer launches covers less, and says so.
+            if found.at.len() < LEAST_LONG_LAUNCHES as usize {
+                continue;
+            }
+            with_interval += 1;
             let slow = found.at.iter().filter(|at| all[**at] == Some(true)).count();
             let truth = if slow * 2 > found.at.len() { SLOWER } else { 1.0 };
             covered += u64::from(holds(found.ends, truth));
-            let own = found.at.iter().filter(|at| all[**at] == Some(truth > 1.0)).count();
-            pooled += u64::from(own < found.at.len());
             halves.push(half(&found));
         }
-        lines.share("interval of the most frequent state covers", name, [covered, times], [91.7, 99.5]);
+        lines.share(
+            "interval of the most frequent state covers",
+            name,
+            [covered, with_interval],
+            [91.7, 99.5],
+        );
         let middle = median(&halves).unwrap_or(f64::NAN);
-        lines.figure("its half width", name, middle, [0.5, 3.0]);
-        if unknown == 0.0 {
-            lines.share("a figure pools two states", name, [pooled, times], [0.0, 0.0]);
-        }
+        // Of fewer launches in a state the interval is wider: of 6, 1.3 times the scatter to either side.
+        lines.figure("its half width", name, middle, [0.5, if unknown > 0.0 { 4.5 } else { 3.0 }]);
+        lines.share(
+            "a figure pools two states",
+            name,
+            [pooled, times],
+            [0.0, if unknown > 0.0 { 1.0 } else { 0.0 }],
+        );
     }
 }
 
@@ -222,17 +238,20 @@ fn labels(lines: &mut Lines, times: u64, seed: u64) {
     lines.share(merges, "55 and 95 ns, 3 %", [merged as u64, times], [0.0, 3.0]);
     debug_assert!((OTHER_STATE - 1.5).abs() < 1e-9);
     for (name, noise) in [
+        ("scatter 1 %", Noise::Independent { sigma: 0.01 }),
         ("scatter 5 %", Noise::Independent { sigma: 0.05 }),
         ("scatter 15 %", Noise::Independent { sigma: 0.15 }),
+        ("scatter 20 %", Noise::Independent { sigma: 0.2 }),
         ("exponential tail of 20 %", Noise::Tailed { mean: 0.2, phi: 0.0 }),
     ] {
         for launches in [6, 9, 30] {
             let is_divided = |seed: &u64| {
                 let mut stream = noise.stream(*seed);
-                state::gap(&(0..launches).map(|_| stream.next_time()).collect::<Vec<f64>>()).is_some()
+                let medians: Vec<f64> = (0..launches).map(|_| stream.next_time()).collect();
+                state::divide(&medians, &[], &States::default()).len() > 1
             };
             let divided = seeds().filter(is_divided).count() as u64;
-            let rule = "gap of ln 1.25 and 1.5 ranges divides one state";
+            let rule = "gaps of ln 1.25 and 1.5 ranges divide one state";
             lines.share(rule, &format!("{name}, {launches} launches"), [divided, times], [0.0, 5.0]);
         }
     }

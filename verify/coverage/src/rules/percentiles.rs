@@ -66,7 +66,7 @@ fn quantile(one: &SingleTimes) -> f64 {
         before += u64::from(*count);
         before >= rank
     });
-    found.map_or(f64::NAN, |(ns, _)| f64::from(*ns))
+    found.map_or(f64::NAN, |(ns, _)| *ns)
 }
 
 /// Returns the iterations of a launch in nanoseconds: 1000 with an exponential tail of 5 %.
@@ -98,8 +98,8 @@ fn of_launch(disturbance: Disturbance, random: &mut Uniform) -> SingleTimes {
             }
         }
     }
-    let mut times: Vec<f32> = times.into_iter().map(|ns| ns.round() as f32).collect();
-    times.sort_unstable_by(f32::total_cmp);
+    let mut times: Vec<f64> = times.into_iter().map(f64::round).collect();
+    times.sort_unstable_by(f64::total_cmp);
     let counts = times.chunk_by(|a, b| a == b).map(|equal| (equal[0], equal.len() as u32)).collect();
     SingleTimes { counts, least_ns: 0.0, step_ns: 0.0 }
 }

@@ -40,9 +40,9 @@ const MOST_RECORDS: usize = 100_000;
 /// Command that starts ombx, with its environment.
 #[derive(Debug)]
 pub(super) struct SideCommand {
-    program: PathBuf,
-    arguments: Vec<String>,
-    variables: Vec<Variable>,
+    pub(super) program: PathBuf,
+    pub(super) arguments: Vec<String>,
+    pub(super) variables: Vec<Variable>,
     /// The command as the user wrote it.
     shown: String,
 }
@@ -170,8 +170,8 @@ impl SideCommand {
 
 impl fmt::Display for SideCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for Variable { name, value } in &self.variables {
-            write!(f, "{name}={} ", shell_words::quote(value))?;
+        for variable in &self.variables {
+            write!(f, "{variable} ")?;
         }
         f.write_str(&self.shown)
     }
@@ -186,6 +186,20 @@ impl Variable {
             }
             _ => Err("not NAME=VALUE, such as UCX_TLS=tcp".into()),
         }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn value(&self) -> &str {
+        &self.value
+    }
+}
+
+impl fmt::Display for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, shell_words::quote(&self.value))
     }
 }
 
