@@ -14,6 +14,7 @@ mod retest;
 mod sweep;
 mod swept;
 mod times;
+mod undecided;
 
 use ombx_record::{
     result::MarkCode,

@@ -24,10 +24,11 @@ use crate::{
         Reference, SlowComponent, SweptRun, TimesBySize,
         detection::{Detected, among_suspects, at_one_size, slow_of_sizes},
         few_units::{self, MAX_PARTS},
-        launches::{Launch, Step, Steps, median_over},
+        launches::{Launch, Step, Steps, decisive_median_over, median_over},
         link_name, no_verdict_reason,
         relative::evidence_sentence,
-        times::WAITING,
+        times::has_waited,
+        undecided::Undecided,
     },
 };
 
@@ -176,7 +177,7 @@ impl LinkSweep {
         self.launches[launch].add(row, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
         self.steps.add(row, launch);
         self.rows.all += 1;
-        self.rows.waited += usize::from(row.doubts().any(|mark| WAITING.contains(&mark.code)));
+        self.rows.waited += usize::from(row.trust.iter().any(has_waited));
         self.rows.doubtful += usize::from(row.doubts().next().is_some());
         row.trust.iter().for_each(|mark| self.count(mark.level, &mark.code, &mark.advice, 1));
         self.add_shared(row, 1);
@@ -189,8 +190,7 @@ impl LinkSweep {
         let launch = self.launch();
         self.launches[launch].add_round(round, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
         self.steps.add_round(round, launch);
-        let is_waiting = |mark: &&RoundMark| WAITING.contains(&mark.mark.code);
-        let waiting: Vec<&RoundMark> = round.doubts().filter(is_waiting).collect();
+        let waiting: Vec<&RoundMark> = round.marks.iter().filter(|mark| has_waited(&mark.mark)).collect();
         self.rows.all += round.len();
         if !waiting.is_empty() {
             let waited = |link: &usize| waiting.iter().any(|mark| mark.has(*link));
@@ -346,15 +346,22 @@ impl LinkSweep {
             findings.obstacle = Some(why.clone());
             return findings;
         }
-        let times = self.times();
+        let times = decisive_median_over(&self.launches, &self.hosts);
         let sizes: Vec<LinkTimes> = times.0.iter().map(LinkTimes::averaged).collect();
         findings.sample = sizes.iter().find_map(LinkTimes::sample);
+        let all = if self.rows.waited > 0 { self.averaged() } else { Vec::new() };
+        let undecided = Undecided::new(&all, &sizes);
+        if !sizes.is_empty() && sizes.iter().all(|times| times.sweep.is_empty()) {
+            findings.doubt = self.disturbance().or_else(|| undecided.clause(&self.hosts));
+            return findings;
+        }
         for expectation in &self.expectations {
             expectation.judge(&sizes, self, &mut findings);
         }
         if let Some(reference) = &self.reference {
             reference.judge(&sizes, &self.hosts, &mut findings);
         }
+        findings.undecided = undecided.clause(&self.hosts);
         let with_cause: BTreeSet<&str> = causes.iter().map(|cause| cause.host.as_str()).collect();
         let suspects: BTreeSet<u32> = (0..self.hosts.count() as u32)
             .filter(|host| with_cause.contains(self.hosts.name_of(*host)))
@@ -376,21 +383,17 @@ impl LinkSweep {
                 (found.slow, found.nameable) = (both, None);
             }
         }
-        let found = times.0.iter().zip(&mut detected).flat_map(|(times, found)| {
-            std::mem::take(&mut found.slow).into_iter().map(move |slow| (times, slow))
+        let unsure = detected.iter_mut().flat_map(|found| std::mem::take(&mut found.unsure)).collect();
+        let slow = detected.iter_mut().flat_map(|found| std::mem::take(&mut found.slow)).collect();
+        findings.slow = slow_of_sizes(slow);
+        let waited = undecided.slow(&all, &self.hosts, tests).into_iter().next().map(|slow| {
+            let what = slow.sentence(&self.hosts);
+            format!("{what}, but ranks waited for a CPU in these rows: stop other programs and repeat")
         });
-        let (waited, slow): (Vec<_>, Vec<_>) =
-            found.partition(|(times, slow)| times.is_disturbed(&slow.component, &self.hosts));
-        let of_sizes = |found: Vec<(&LinkTimes, SlowComponent)>| {
-            slow_of_sizes(found.into_iter().map(|(_, slow)| slow).collect())
-        };
-        findings.slow = of_sizes(slow);
-        let waited = of_sizes(waited).into_iter().map(|slow| slow.sentence(&self.hosts)).next().map(|what| {
-            format!(
-                "{what}, but in most of these rows ranks waited for a CPU: stop other programs and repeat"
-            )
-        });
-        let doubt = waited.or_else(|| findings.doubt.take());
+        let unsure = slow_of_sizes(unsure).into_iter().next().map(|slow| slow.sentence(&self.hosts));
+        let unsure =
+            few_units::too_coarse(&detected).and_then(|coarse| Some(format!("{}, but {coarse}", unsure?)));
+        let doubt = waited.or(unsure).or_else(|| findings.doubt.take());
         let reason = || self.shortage(&sizes).or_else(|| few_units::too_coarse(&detected));
         findings.doubt = doubt.or_else(|| match (self.disturbance(), reason()) {
             // One link is too few however it was measured.
@@ -410,7 +413,7 @@ impl LinkSweep {
             return Vec::new();
         }
         let looks = self.last.as_ref().map_or(1, Launch::launch_count).saturating_sub(1).max(LOOKS);
-        let times = self.times();
+        let times = decisive_median_over(&self.launches, &self.hosts);
         // All looks together have the error probability of the verdict at the end.
         let sizes = times.0.len() * looks;
         slow_of_sizes(times.0.iter().flat_map(|of_size| self.certainly_slow(of_size, sizes)).collect())
@@ -419,10 +422,7 @@ impl LinkSweep {
     /// Returns the slow parts at one of several sizes that are confirmed before the end of the sweep.
     fn certainly_slow(&self, times: &LinkTimes, sizes: usize) -> Vec<SlowComponent> {
         let found = at_one_size(&times.averaged(), &self.hosts, sizes).slow;
-        let is_certain = |slow: &SlowComponent| {
-            !times.alone.is_empty() && !times.is_disturbed(&slow.component, &self.hosts)
-        };
-        found.into_iter().filter(is_certain).collect()
+        found.into_iter().filter(|_| !times.alone.is_empty()).collect()
     }
 
     /// Returns the number of hosts, or of ranks of the only host.
@@ -537,15 +537,19 @@ pub(super) struct Findings {
     nameable: Vec<Nameable>,
     /// Clause on the sample by which the links are judged.
     sample: Option<String>,
+    /// Clause on links that are not judged.
+    undecided: Option<String>,
 }
 
 impl Findings {
     /// Returns the conclusion. Links that meet a demand of the user are not in doubt because they are few.
     fn conclusion(&self) -> Conclusion {
-        let Findings { obstacle, slow, missed, met, doubt, .. } = self;
+        let Findings { obstacle, slow, missed, met, doubt, undecided, .. } = self;
         match (obstacle, slow.is_empty() && missed.is_empty(), doubt) {
             (Some(_), ..) => Conclusion::None,
             (_, false, _) => Conclusion::Slow,
+            // A demand is one on every link.
+            (_, true, _) if !met.is_empty() && undecided.is_some() => Conclusion::None,
             (_, true, Some(_)) if met.is_empty() => Conclusion::None,
             _ => Conclusion::Clear,
         }
@@ -568,7 +572,8 @@ impl Findings {
         });
         let links: Vec<[u32; 2]> = self.slow.iter().filter_map(|slow| slow.component.link()).collect();
         let missed = self.missed.iter().map(|text| of(Conclusion::Slow, text));
-        let met = self.met.iter().map(|text| of(Conclusion::Clear, text));
+        let of_met = if self.undecided.is_some() { Conclusion::None } else { Conclusion::Clear };
+        let met = self.met.iter().map(|text| of(of_met, text));
         let mut all: Vec<Sentence> = slow.chain(missed).chain(met).collect();
         let demands = !self.missed.is_empty() || !self.met.is_empty();
         match (&self.doubt, &self.power, all.last_mut()) {
@@ -577,15 +582,23 @@ impl Findings {
             }
             (Some(why), _, None) => all.push(of(Conclusion::None, why)),
             (None, power, _) if self.slow.is_empty() => {
-                let power = power.as_ref().map_or(String::new(), |power| format!("; {power}"));
+                let rest = power.iter().chain(self.undecided.iter().filter(|_| !demands));
+                let power: String = rest.map(|clause| format!("; {clause}")).collect();
                 let groups = (0..hosts.levels()).map(|level| format!("{}, ", hosts.noun(level)));
                 let mut groups: Vec<String> = groups.collect();
                 groups.dedup();
                 let text = format!("no {}host, rank or link stands out{power}", groups.concat());
                 all.push(of(Conclusion::Clear, &text));
             }
-            (_, Some(power), Some(last)) => last.evidence.push(format!("besides, {power}")),
+            (_, Some(power), Some(last)) => {
+                last.evidence.push(format!("besides, {power}, less slow ones more seldom"));
+            }
             _ => {}
+        }
+        let is_said =
+            all.last().is_some_and(|last| self.undecided.iter().any(|clause| last.text.contains(clause)));
+        if let (Some(undecided), Some(last), false) = (&self.undecided, all.last_mut(), is_said) {
+            last.evidence.push(undecided.clone());
         }
         if let (Some(host), Some(last)) = (common_host(links.into_iter(), hosts), all.last_mut()) {
             last.evidence.push(format!("host {host} is an end of all slow links"));

@@ -184,7 +184,8 @@ fn a_part_whose_ranks_waited_for_a_cpu_is_not_named() {
     assert_eq!(slow.verdict().conclusion, Conclusion::Slow);
     let on_it = |l: &&Link| l.from == 2 || l.to == 2;
     let times = &mut slow.launches[0].0[0];
-    times.disturbed = times.sweep.iter().filter(on_it).map(|l| [l.from, l.to]).collect();
+    times.waited = times.sweep.iter().chain(&times.reference).filter(on_it).copied().collect();
+    slow.rows = Rows { all: 30, waited: 12, ..Rows::default() };
     assert_eq!(slow.verdict().conclusion, Conclusion::None);
     assert!(text(&slow).starts_with("no verdict: host h3 is slow"), "{}", text(&slow));
     assert!(text(&slow).contains("waited for a CPU"), "{}", text(&slow));
