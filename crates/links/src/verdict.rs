@@ -15,6 +15,7 @@ mod sweep;
 mod swept;
 mod times;
 mod undecided;
+mod unsteady;
 
 use ombx_record::{
     result::MarkCode,

@@ -52,19 +52,31 @@ pub enum Conclusion {
     Clear,
     /// Something is slow, or a demand is missed.
     Slow,
+    /// A link is slow in some of its measurements.
+    Unsteady,
     /// Nothing can be concluded.
     None,
 }
 
 impl Conclusion {
     /// All conclusions.
-    pub const ALL: [Conclusion; 3] = [Conclusion::Clear, Conclusion::Slow, Conclusion::None];
+    pub const ALL: [Conclusion; 4] =
+        [Conclusion::Clear, Conclusion::Slow, Conclusion::Unsteady, Conclusion::None];
+
+    /// Returns whether something is wrong with the links.
+    pub const fn is_finding(self) -> bool {
+        match self {
+            Conclusion::Slow | Conclusion::Unsteady => true,
+            Conclusion::Clear | Conclusion::None => false,
+        }
+    }
 
     /// Returns the name in result files.
     pub const fn name(self) -> &'static str {
         match self {
             Conclusion::Clear => "clear",
             Conclusion::Slow => "slow",
+            Conclusion::Unsteady => "unsteady",
             Conclusion::None => "none",
         }
     }

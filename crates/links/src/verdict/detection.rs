@@ -375,14 +375,14 @@ pub(super) fn slow_units(
 /// Returns the limit for one of `tests` tests: Bonferroni's correction with the bound exp(-z²/2) of the normal tail.
 ///
 /// The limit is wider if the standard deviation was estimated from few values.
-fn threshold(tests: f64, spread: f64, values: usize) -> f64 {
+pub(super) fn threshold(tests: f64, spread: f64, values: usize) -> f64 {
     let z = (2.0 * (tests / LEVEL).ln()).sqrt();
     (z * spread * (1.0 + 5.0 / values as f64)).max(MIN_FACTOR.ln())
 }
 
 /// Returns a robust standard deviation: from the median absolute deviation, or from the 84th percentile if that is
 /// larger.
-fn spread(mut logs: Vec<f64>) -> f64 {
+pub(super) fn spread(mut logs: Vec<f64>) -> f64 {
     if logs.is_empty() {
         return MIN_SPREAD;
     }

@@ -29,6 +29,7 @@ use crate::{
         relative::evidence_sentence,
         times::has_waited,
         undecided::Undecided,
+        unsteady::{UnsteadyLink, Visits},
     },
 };
 
@@ -44,6 +45,7 @@ pub struct LinkSweep {
     /// The last launch; `None` before the first.
     last: Option<Launch>,
     steps: Steps,
+    visits: Visits,
     /// Communication pattern: the axis `pattern` of the rows.
     pub pattern: String,
     /// Memory of the buffers, the axis `memory`, unless it is that of the host.
@@ -176,6 +178,7 @@ impl LinkSweep {
         let launch = self.launch();
         self.launches[launch].add(row, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
         self.steps.add(row, launch);
+        self.visits.add(row, launch, &self.hosts);
         self.rows.all += 1;
         self.rows.waited += usize::from(row.trust.iter().any(has_waited));
         self.rows.doubtful += usize::from(row.doubts().next().is_some());
@@ -190,6 +193,7 @@ impl LinkSweep {
         let launch = self.launch();
         self.launches[launch].add_round(round, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
         self.steps.add_round(round, launch);
+        self.visits.add_round(round, launch, &self.hosts);
         let waiting: Vec<&RoundMark> = round.marks.iter().filter(|mark| has_waited(&mark.mark)).collect();
         self.rows.all += round.len();
         if !waiting.is_empty() {
@@ -210,6 +214,7 @@ impl LinkSweep {
         let launch = self.launch();
         self.launches[launch] = of_launch.launches.first().cloned().unwrap_or_default();
         self.steps.join(&of_launch.steps, launch);
+        self.visits.join(&of_launch.visits, launch);
         self.leg_bytes.extend(&of_launch.leg_bytes);
         self.memory.clone_from(&of_launch.memory);
         self.pattern.clone_from(&of_launch.pattern);
@@ -254,6 +259,12 @@ impl LinkSweep {
     /// Returns level and code of each mark, its advice, and the number of rows.
     pub fn marks(&self) -> impl Iterator<Item = (Level, &MarkCode, &str, usize)> {
         self.marks.iter().map(|((level, code), (advice, rows))| (*level, code, advice.as_str(), *rows))
+    }
+
+    /// Returns the times of all rows of the current launch.
+    #[cfg(test)]
+    pub(super) fn of_last_launch(&self) -> &TimesBySize {
+        self.launches.last().expect("a launch with rows")
     }
 
     /// Returns the number of the current launch, from 0.
@@ -386,6 +397,8 @@ impl LinkSweep {
         let unsure = detected.iter_mut().flat_map(|found| std::mem::take(&mut found.unsure)).collect();
         let slow = detected.iter_mut().flat_map(|found| std::mem::take(&mut found.slow)).collect();
         findings.slow = slow_of_sizes(slow);
+        let parts: Vec<Component> = findings.slow.iter().map(|slow| slow.component.clone()).collect();
+        findings.unsteady = self.visits.unsteady(&self.hosts, &parts);
         let waited = undecided.slow(&all, &self.hosts, tests).into_iter().next().map(|slow| {
             let what = slow.sentence(&self.hosts);
             format!("{what}, but ranks waited for a CPU in these rows: stop other programs and repeat")
@@ -525,6 +538,8 @@ pub(super) struct Findings {
     slow: Vec<SlowComponent>,
     /// Slow hosts that were tested because they have a possible cause, and that the times alone do not name.
     suspected: BTreeSet<Component>,
+    /// Links that are slow in some of their measurements.
+    unsteady: Vec<UnsteadyLink>,
     /// Sentences on expectations and a reference that the links miss.
     pub(super) missed: Vec<String>,
     /// Sentences on expectations and a reference that all links meet.
@@ -544,10 +559,11 @@ pub(super) struct Findings {
 impl Findings {
     /// Returns the conclusion. Links that meet a demand of the user are not in doubt because they are few.
     fn conclusion(&self) -> Conclusion {
-        let Findings { obstacle, slow, missed, met, doubt, undecided, .. } = self;
+        let Findings { obstacle, slow, unsteady, missed, met, doubt, undecided, .. } = self;
         match (obstacle, slow.is_empty() && missed.is_empty(), doubt) {
             (Some(_), ..) => Conclusion::None,
             (_, false, _) => Conclusion::Slow,
+            _ if !unsteady.is_empty() => Conclusion::Unsteady,
             // A demand is one on every link.
             (_, true, _) if !met.is_empty() && undecided.is_some() => Conclusion::None,
             (_, true, Some(_)) if met.is_empty() => Conclusion::None,
@@ -574,20 +590,25 @@ impl Findings {
         let missed = self.missed.iter().map(|text| of(Conclusion::Slow, text));
         let of_met = if self.undecided.is_some() { Conclusion::None } else { Conclusion::Clear };
         let met = self.met.iter().map(|text| of(of_met, text));
-        let mut all: Vec<Sentence> = slow.chain(missed).chain(met).collect();
+        let unsteady = self.unsteady.iter().map(|link| {
+            let [text, evidence] = link.sentence(hosts);
+            Sentence { evidence: vec![evidence], ..of(Conclusion::Unsteady, &text) }
+        });
+        let mut all: Vec<Sentence> = slow.chain(missed).chain(unsteady).chain(met).collect();
         let demands = !self.missed.is_empty() || !self.met.is_empty();
         match (&self.doubt, &self.power, all.last_mut()) {
             (Some(why), _, Some(last)) if demands => {
                 last.evidence.push(format!("not compared with each other: {why}"));
             }
-            (Some(why), _, None) => all.push(of(Conclusion::None, why)),
+            (Some(why), ..) if self.slow.is_empty() => all.push(of(Conclusion::None, why)),
             (None, power, _) if self.slow.is_empty() => {
                 let rest = power.iter().chain(self.undecided.iter().filter(|_| !demands));
                 let power: String = rest.map(|clause| format!("; {clause}")).collect();
                 let groups = (0..hosts.levels()).map(|level| format!("{}, ", hosts.noun(level)));
                 let mut groups: Vec<String> = groups.collect();
                 groups.dedup();
-                let text = format!("no {}host, rank or link stands out{power}", groups.concat());
+                let does = if self.unsteady.is_empty() { "stands out" } else { "is slow all the time" };
+                let text = format!("no {}host, rank or link {does}{power}", groups.concat());
                 all.push(of(Conclusion::Clear, &text));
             }
             (_, Some(power), Some(last)) => {
