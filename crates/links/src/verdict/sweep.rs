@@ -490,7 +490,10 @@ impl LinkSweep {
         let groups = self.units();
         let of_kind = |l: &&Link| hosts.same_host(l.from, l.to) == inside;
         let links = sizes.iter().map(|times| times.sweep.iter().filter(of_kind).count()).min().unwrap_or(0);
-        if groups >= MIN_UNITS && links >= MIN_LINKS {
+        // Few ranks are searched together, which takes no number of links but that of the fewest hosts.
+        let is_few = hosts.ranks() as usize <= few_units::MAX_UNITS;
+        let least = if is_few { MIN_UNITS * (MIN_UNITS - 1) / 2 } else { MIN_LINKS };
+        if groups >= MIN_UNITS && links >= least {
             return None;
         }
         let of = if inside { format!("{groups} ranks") } else { format!("{groups} hosts") };
@@ -504,7 +507,10 @@ impl LinkSweep {
             Some(seen) => format!("; {seen}"),
             None => String::new(),
         };
-        let needed = format!("an all-clear takes at least {MIN_UNITS} {unit} and {MIN_LINKS} links");
+        let needed = format!(
+            "an all-clear takes at least {MIN_UNITS} {unit} and {least} links between them; --expect compares each link \
+             with a figure"
+        );
         Some(format!("{what} {why} ({needed}){seen}"))
     }
 }
