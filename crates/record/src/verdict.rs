@@ -52,6 +52,8 @@ pub enum Conclusion {
     Clear,
     /// Something is slow, or a demand is missed.
     Slow,
+    /// A host counted more errors than others, or sends packets that arrive damaged.
+    Errors,
     /// A link is slow in some of its measurements.
     Unsteady,
     /// Nothing can be concluded.
@@ -60,13 +62,18 @@ pub enum Conclusion {
 
 impl Conclusion {
     /// All conclusions.
-    pub const ALL: [Conclusion; 4] =
-        [Conclusion::Clear, Conclusion::Slow, Conclusion::Unsteady, Conclusion::None];
+    pub const ALL: [Conclusion; 5] = [
+        Conclusion::Clear,
+        Conclusion::Slow,
+        Conclusion::Errors,
+        Conclusion::Unsteady,
+        Conclusion::None,
+    ];
 
     /// Returns whether something is wrong with the links.
     pub const fn is_finding(self) -> bool {
         match self {
-            Conclusion::Slow | Conclusion::Unsteady => true,
+            Conclusion::Slow | Conclusion::Errors | Conclusion::Unsteady => true,
             Conclusion::Clear | Conclusion::None => false,
         }
     }
@@ -76,6 +83,7 @@ impl Conclusion {
         match self {
             Conclusion::Clear => "clear",
             Conclusion::Slow => "slow",
+            Conclusion::Errors => "errors",
             Conclusion::Unsteady => "unsteady",
             Conclusion::None => "none",
         }

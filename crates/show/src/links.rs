@@ -181,9 +181,9 @@ pub fn status(verdict: &Verdict, tally: Tally) -> Status {
     match (verdict.conclusion, tally) {
         (_, Tally { corrupt: 1.., .. } | Tally { failed: 1.., .. }) => Status::Critical,
         _ if verdict.missed > 0 => Status::Critical,
-        (Conclusion::Slow | Conclusion::Unsteady, _) => Status::Warning,
+        (found, _) if found.is_finding() => Status::Warning,
         (Conclusion::None, _) | (_, Tally { skipped: 1.., .. }) => Status::Unknown,
-        (Conclusion::Clear, _) => Status::Ok,
+        _ => Status::Ok,
     }
 }
 

@@ -10,7 +10,7 @@ use ombx_record::{
     event::{Round, RoundMark},
     fact::HostFacts,
     file::RunWithRows,
-    link::{BENCH, RETEST},
+    link::{BENCH, RETEST, ends_of},
     order::sort_by_value,
     result::{Check, Growth, Level, MarkCode, Measurement, Run},
     unit::{Bytes, counted},
@@ -18,7 +18,7 @@ use ombx_record::{
 };
 
 use crate::{
-    causes::{self, Cause, Totals},
+    causes::{self, Cause, Errors, Totals},
     verdict::{
         Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR, MIN_LINKS, MIN_UNITS, MOST_ROWS,
         Reference, SlowComponent, SweptRun, TimesBySize,
@@ -63,6 +63,8 @@ pub struct LinkSweep {
     facts: Vec<HostFacts>,
     /// Counters of the hosts' devices that grew.
     grown: Totals,
+    /// Errors by the hosts that communicated.
+    errors: Errors,
     /// Expectations of the run.
     expectations: Vec<Expectation>,
     reference: Option<Arc<Reference>>,
@@ -184,6 +186,7 @@ impl LinkSweep {
         self.rows.doubtful += usize::from(row.doubts().next().is_some());
         row.trust.iter().for_each(|mark| self.count(mark.level, &mark.code, &mark.advice, 1));
         self.add_shared(row, 1);
+        self.add_errors(row, &ends_of(row).into_iter().collect::<Vec<_>>());
         let reason = || no_verdict_reason(row.trust.iter().map(|mark| &mark.code));
         self.obstacle = self.obstacle.take().or_else(reason);
     }
@@ -205,6 +208,10 @@ impl LinkSweep {
             self.count(mark.level, &mark.code, &mark.advice, round.count(links));
         }
         self.add_shared(&round.row, round.len());
+        if !round.row.grown.is_empty() {
+            let links: Vec<[u32; 2]> = round.links().map(|(from, to, _)| [from, to]).collect();
+            self.add_errors(&round.row, &links);
+        }
         let reason = || no_verdict_reason(round.marks.iter().map(|mark| &mark.mark.code));
         self.obstacle = self.obstacle.take().or_else(reason);
     }
@@ -228,6 +235,7 @@ impl LinkSweep {
             self.checks.entry(*bytes).or_default().add(*checks);
         }
         self.grown.join(&of_launch.grown);
+        self.errors.join(&of_launch.errors);
         self.obstacle = self.obstacle.take().or_else(|| of_launch.obstacle.clone());
     }
 
@@ -292,6 +300,27 @@ impl LinkSweep {
         row.grown.iter().filter(|one| !is_again || is_error(one)).for_each(|one| self.grown.add(one));
     }
 
+    /// Adds the errors that hosts counted while these links were measured. Candidates are measured more often than other links, unless the
+    /// ranks are few, so that the rows that measure them again do not count.
+    fn add_errors(&mut self, row: &Measurement, links: &[[u32; 2]]) {
+        let is_equal = self.hosts.ranks() as usize <= few_units::MAX_UNITS;
+        if row.axes.contains_key(RETEST) && !is_equal {
+            return;
+        }
+        for one in &row.grown {
+            let hosts_of = |ends: &[u32; 2]| ends.map(|rank| self.hosts.name(rank));
+            let partner = |[from, to]: [&'_ str; 2]| match one.host.as_str() {
+                host if host == from => Some(to.to_owned()),
+                host if host == to => Some(from.to_owned()),
+                _ => None,
+            };
+            let partners: BTreeSet<String> =
+                links.iter().map(hosts_of).filter_map(partner).filter(|host| *host != one.host).collect();
+            let partner = partners.first().filter(|_| partners.len() == 1);
+            self.errors.add(one, partner.map(String::as_str));
+        }
+    }
+
     /// Returns the bandwidth in MB/s of a link at a message size. Returns `None` without bytes or time.
     pub fn mb_per_s(&self, bytes: u64, ns: f32) -> Option<f64> {
         let leg_bytes = self.leg_bytes.get(&bytes).copied().filter(|leg| *leg > 0.0 && ns > 0.0)?;
@@ -326,7 +355,9 @@ impl LinkSweep {
     /// Judges the links. Nothing else does: renderers read the verdict.
     pub fn verdict(&self) -> Verdict {
         let causes = causes::of_hosts(&self.facts, &self.grown.sums());
-        let mut verdict = self.findings(&causes).verdict(&self.hosts);
+        let mut findings = self.findings(&causes);
+        findings.errors = self.errors.findings(self.hosts.count(), &self.facts);
+        let mut verdict = findings.verdict(&self.hosts);
         self.add_causes(&mut verdict, causes);
         verdict
     }
@@ -344,7 +375,11 @@ impl LinkSweep {
                 .evidence
                 .extend(causes::sentence(&own).map(|causes| format!("possible cause: {causes}")));
         }
-        others.retain(|cause| !verdict.slow.iter().any(|slow| slow.hosts.contains(&cause.host)));
+        let is_said = |cause: &Cause| {
+            verdict.slow.iter().any(|slow| slow.hosts.contains(&cause.host))
+                || verdict.sentences.iter().any(|sentence| sentence.text.contains(&cause.text))
+        };
+        others.retain(|cause| !is_said(cause));
         if let (Some(last), Some(causes)) = (verdict.sentences.last_mut(), causes::sentence(&others)) {
             last.evidence.push(format!("besides, {causes}"));
         }
@@ -544,6 +579,8 @@ pub(super) struct Findings {
     slow: Vec<SlowComponent>,
     /// Slow hosts that were tested because they have a possible cause, and that the times alone do not name.
     suspected: BTreeSet<Component>,
+    /// Errors by which hosts stand out.
+    errors: Vec<Cause>,
     /// Links that are slow in some of their measurements.
     unsteady: Vec<UnsteadyLink>,
     /// Sentences on expectations and a reference that the links miss.
@@ -565,10 +602,11 @@ pub(super) struct Findings {
 impl Findings {
     /// Returns the conclusion. Links that meet a demand of the user are not in doubt because they are few.
     fn conclusion(&self) -> Conclusion {
-        let Findings { obstacle, slow, unsteady, missed, met, doubt, undecided, .. } = self;
+        let Findings { obstacle, slow, errors, unsteady, missed, met, doubt, undecided, .. } = self;
         match (obstacle, slow.is_empty() && missed.is_empty(), doubt) {
-            (Some(_), ..) => Conclusion::None,
-            (_, false, _) => Conclusion::Slow,
+            (Some(_), ..) if errors.is_empty() => Conclusion::None,
+            (None, false, _) => Conclusion::Slow,
+            _ if !errors.is_empty() => Conclusion::Errors,
             _ if !unsteady.is_empty() => Conclusion::Unsteady,
             // A demand is one on every link.
             (_, true, _) if !met.is_empty() && undecided.is_some() => Conclusion::None,
@@ -581,8 +619,9 @@ impl Findings {
     fn sentences(&self, hosts: &Hosts) -> Vec<Sentence> {
         let of =
             |conclusion, text: &str| Sentence { conclusion, text: text.to_owned(), evidence: Vec::new() };
+        let errors = self.errors.iter().map(|error| of(Conclusion::Errors, &error.text));
         if let Some(why) = &self.obstacle {
-            return vec![of(Conclusion::None, why)];
+            return errors.chain([of(Conclusion::None, why)]).collect();
         }
         let suspected = "tested because it has a possible cause: so few times alone do not tell which of \
                          two hosts are slow";
@@ -600,7 +639,7 @@ impl Findings {
             let [text, evidence] = link.sentence(hosts);
             Sentence { evidence: vec![evidence], ..of(Conclusion::Unsteady, &text) }
         });
-        let mut all: Vec<Sentence> = slow.chain(missed).chain(unsteady).chain(met).collect();
+        let mut all: Vec<Sentence> = slow.chain(missed).chain(errors).chain(unsteady).chain(met).collect();
         let demands = !self.missed.is_empty() || !self.met.is_empty();
         match (&self.doubt, &self.power, all.last_mut()) {
             (Some(why), _, Some(last)) if demands => {

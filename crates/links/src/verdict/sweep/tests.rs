@@ -236,3 +236,33 @@ fn a_link_is_slow_only_if_it_is_slow_in_most_launches() {
     let first_alone = LinkSweep { launches: wandering.launches[..1].to_vec(), ..wandering };
     assert_eq!(first_alone.verdict().conclusion, Conclusion::Slow, "{}", text(&first_alone));
 }
+
+/// Times of healthy links, while frames of host 4 arrive damaged.
+#[test]
+fn errors_are_a_finding_beside_ordinary_times() {
+    let errors = |host: u32, rows: usize| {
+        let mut damaged = sweep(5, |_, _| 1000.0);
+        for at in 0..rows as u32 {
+            let [device, counter] = ["Tcp", "InErrs"].map(String::from);
+            let grown = vec![Growth { host: format!("h{}", host + 1), device, counter, by: 29 }];
+            let mut row = Measurement { grown, ..Measurement::new("links", "links", Metric::Latency, 2) };
+            let ends = [host, (host + 1 + at % 4) % 5];
+            let axes = [("from", ends[0]), ("to", ends[1])];
+            row.axes.extend(axes.map(|(axis, rank)| (axis.to_owned(), rank.to_string())));
+            damaged.add(&row);
+        }
+        damaged
+    };
+    let damaged = errors(3, 16);
+    let verdict = damaged.verdict();
+    assert_eq!(verdict.conclusion, Conclusion::Errors);
+    let said = text(&damaged);
+    let expected = "verdict: wrong checksums: h4 counted Tcp InErrs +464, others 0; a guess: cable, port or adapter of h4";
+    assert!(said.starts_with(expected), "{said}");
+    assert!(said.contains("verdict: no host, rank or link stands out; "), "{said}");
+    assert!(!said.contains("besides, h4"), "it is said once: {said}");
+    let few = errors(3, 2);
+    assert_eq!(few.verdict().conclusion, Conclusion::Clear, "one burst may meet any host: {}", text(&few));
+    let shared = LinkSweep { obstacle: Some("ranks share CPUs".into()), ..errors(3, 16) };
+    assert_eq!(shared.verdict().conclusion, Conclusion::Errors, "{}", text(&shared));
+}
