@@ -41,6 +41,7 @@ pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8
     let code = exit_code(finished);
     let code = if parallel::requested() { interrupted(code) } else { code };
     Ok(match (code, cluster.options.fail_on, conclusion) {
+        (0, FailOn::Slow, Some(Conclusion::Errors)) => Exit::Errors.code(),
         (0, FailOn::Slow, Some(found)) if found.is_finding() => Exit::Slow.code(),
         (0, FailOn::Slow, Some(Conclusion::None)) => Exit::NoVerdict.code(),
         (code, ..) => code,

@@ -93,7 +93,8 @@ impl LinkJudge {
         match (self.fail_on, self.verdict.as_ref().map(|verdict| verdict.conclusion)) {
             (FailOn::Nothing, _) | (_, None | Some(Conclusion::Clear)) => 0,
             (_, Some(Conclusion::None)) => Exit::NoVerdict.code(),
-            _ => Exit::Slow.code(),
+            (_, Some(Conclusion::Errors)) => Exit::Errors.code(),
+            (_, Some(Conclusion::Slow | Conclusion::Unsteady)) => Exit::Slow.code(),
         }
     }
 }
