@@ -66,7 +66,7 @@ pub struct LinkSweep {
     /// Errors by the hosts that communicated.
     errors: Errors,
     /// Expectations of the run.
-    expectations: Vec<Expectation>,
+    pub(super) expectations: Vec<Expectation>,
     reference: Option<Arc<Reference>>,
 }
 
@@ -397,17 +397,22 @@ impl LinkSweep {
         findings.sample = sizes.iter().find_map(LinkTimes::sample);
         let all = if self.rows.waited > 0 { self.averaged() } else { Vec::new() };
         let undecided = Undecided::new(&all, &sizes);
-        if !sizes.is_empty() && sizes.iter().all(|times| times.sweep.is_empty()) {
-            findings.doubt = self.disturbance().or_else(|| undecided.clause(&self.hosts));
-            return findings;
-        }
+        findings.undecided = undecided.clause(&self.hosts);
         for expectation in &self.expectations {
-            expectation.judge(&sizes, self, &mut findings);
+            // Waiting makes times longer, so that all rows can show that a demand is met.
+            let rows = if all.is_empty() { &sizes } else { &all };
+            expectation.judge(rows, &undecided, self, &mut findings);
+        }
+        if self.reference.is_some() {
+            findings.open.extend(findings.undecided.clone());
+        }
+        if !sizes.is_empty() && sizes.iter().all(|times| times.sweep.is_empty()) {
+            findings.doubt = self.disturbance().or_else(|| findings.undecided.clone());
+            return findings;
         }
         if let Some(reference) = &self.reference {
             reference.judge(&sizes, &self.hosts, &mut findings);
         }
-        findings.undecided = undecided.clause(&self.hosts);
         let with_cause: BTreeSet<&str> = causes.iter().map(|cause| cause.host.as_str()).collect();
         let suspects: BTreeSet<u32> = (0..self.hosts.count() as u32)
             .filter(|host| with_cause.contains(self.hosts.name_of(*host)))
@@ -587,6 +592,8 @@ pub(super) struct Findings {
     pub(super) missed: Vec<String>,
     /// Sentences on expectations and a reference that all links meet.
     pub(super) met: Vec<String>,
+    /// Sentences on demands that are neither met nor missed, because ranks waited for a CPU.
+    pub(super) open: Vec<String>,
     /// Reason why a comparison of the links with each other does not show that nothing is slow.
     pub(super) doubt: Option<String>,
     /// Clause on the smallest slow link that would have been named.
@@ -602,14 +609,13 @@ pub(super) struct Findings {
 impl Findings {
     /// Returns the conclusion. Links that meet a demand of the user are not in doubt because they are few.
     fn conclusion(&self) -> Conclusion {
-        let Findings { obstacle, slow, errors, unsteady, missed, met, doubt, undecided, .. } = self;
+        let Findings { obstacle, slow, errors, unsteady, missed, met, open, doubt, .. } = self;
         match (obstacle, slow.is_empty() && missed.is_empty(), doubt) {
             (Some(_), ..) if errors.is_empty() => Conclusion::None,
             (None, false, _) => Conclusion::Slow,
             _ if !errors.is_empty() => Conclusion::Errors,
             _ if !unsteady.is_empty() => Conclusion::Unsteady,
-            // A demand is one on every link.
-            (_, true, _) if !met.is_empty() && undecided.is_some() => Conclusion::None,
+            _ if !open.is_empty() => Conclusion::None,
             (_, true, Some(_)) if met.is_empty() => Conclusion::None,
             _ => Conclusion::Clear,
         }
@@ -633,14 +639,14 @@ impl Findings {
         });
         let links: Vec<[u32; 2]> = self.slow.iter().filter_map(|slow| slow.component.link()).collect();
         let missed = self.missed.iter().map(|text| of(Conclusion::Slow, text));
-        let of_met = if self.undecided.is_some() { Conclusion::None } else { Conclusion::Clear };
-        let met = self.met.iter().map(|text| of(of_met, text));
+        let open = self.open.iter().map(|text| of(Conclusion::None, text));
+        let met = open.chain(self.met.iter().map(|text| of(Conclusion::Clear, text)));
         let unsteady = self.unsteady.iter().map(|link| {
             let [text, evidence] = link.sentence(hosts);
             Sentence { evidence: vec![evidence], ..of(Conclusion::Unsteady, &text) }
         });
         let mut all: Vec<Sentence> = slow.chain(missed).chain(errors).chain(unsteady).chain(met).collect();
-        let demands = !self.missed.is_empty() || !self.met.is_empty();
+        let demands = !self.missed.is_empty() || !self.met.is_empty() || !self.open.is_empty();
         match (&self.doubt, &self.power, all.last_mut()) {
             (Some(why), _, Some(last)) if demands => {
                 last.evidence.push(format!("not compared with each other: {why}"));

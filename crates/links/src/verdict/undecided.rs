@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::verdict::{
-    Hosts, LinkTimes, SlowComponent,
+    Hosts, Link, LinkTimes, SlowComponent,
     detection::{at_one_size, slow_of_sizes},
     link_name,
 };
@@ -19,6 +19,11 @@ impl Undecided {
     pub(super) fn new(all: &[LinkTimes], decisive: &[LinkTimes]) -> Undecided {
         let of_size = |(all, decisive): (&LinkTimes, &LinkTimes)| all.missing_in(decisive);
         Undecided(all.iter().zip(decisive).map(of_size).collect())
+    }
+
+    /// Returns whether a link is one of these at the size with this place.
+    pub(super) fn has(&self, size: usize, link: &Link) -> bool {
+        self.0.get(size).is_some_and(|links| links.contains(&(link.from, link.to)))
     }
 
     /// Returns the parts with such a link that would be slow if all rows decided, the slowest first.

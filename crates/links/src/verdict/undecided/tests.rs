@@ -59,8 +59,12 @@ impl Machine {
         }
     }
 
-    /// Sweeps over the links as `ombx links` does, and judges them.
     fn verdict(self, seed: u64) -> Verdict {
+        self.sweep(seed).verdict()
+    }
+
+    /// Sweeps over the links as `ombx links` does.
+    fn sweep(self, seed: u64) -> LinkSweep {
         let mut random = Dice(SplitMix64(seed * 7919 + 13));
         let mut sweep = LinkSweep::of_run(&self.run());
         let ends = (0..self.hosts).flat_map(|a| (0..self.hosts).map(move |b| [a, b]));
@@ -79,7 +83,7 @@ impl Machine {
                 break;
             }
         }
-        sweep.verdict()
+        sweep
     }
 
     fn run(self) -> Run {
@@ -138,4 +142,24 @@ fn a_link_whose_ranks_always_waited_is_neither_slow_nor_clear() {
         }
     }
     assert!(reasons[1] >= 20, "most are slow while they wait: {reasons:?}");
+}
+
+/// A time limit far above all times is met by rows of any kind; one far below is missed by rows without waiting only.
+#[test]
+fn a_demand_on_a_link_whose_ranks_waited_is_met_or_open() {
+    let with = |limit: &str| {
+        let mut sweep = Machine { busy_link: Some([1, 3]), ..QUIET }.sweep(3);
+        sweep.expectations = vec![format!("latency<{limit}").parse().unwrap()];
+        sweep.verdict()
+    };
+    assert_eq!(with("1000ms").conclusion, Conclusion::Clear);
+    assert_eq!(with("1us").conclusion, Conclusion::Slow);
+    let between = with("35us");
+    assert_eq!(between.conclusion, Conclusion::None, "{:?}", between.lines());
+    let said = &between.sentences[0].text;
+    assert!(
+        said.starts_with("latency<35us: 1 of 10 links at 8 bytes would miss it, but ranks waited"),
+        "{said}"
+    );
+    assert_eq!(between.missed, 0);
 }
