@@ -159,6 +159,28 @@ const MUTATIONS: &[Mutation] = &[
         seen: &[seen("oldest-rust", "", "duration_constructors")],
     },
     Mutation {
+        defect: "rows of ranks that waited for a CPU accuse links",
+        file: "crates/links/src/verdict/times.rs",
+        before: "        MarkCode::Waited => true,\n",
+        after: "        MarkCode::Waited => mark.level >= Level::Invalid,\n",
+        seen: &[seen(
+            "unit",
+            "-- undecided::tests",
+            "---- verdict::undecided::tests::a_link_whose_ranks_always_waited_is_neither_slow_nor_clear stdout",
+        )],
+    },
+    Mutation {
+        defect: "a burst on all links is the fault of one",
+        file: "crates/links/src/verdict/unsteady.rs",
+        before: "        is_near && hosts_of",
+        after: "        false && is_near && hosts_of",
+        seen: &[seen(
+            "unit",
+            "-- unsteady::tests",
+            "---- verdict::unsteady::tests::healthy_links_are_seldom_unsteady stdout",
+        )],
+    },
+    Mutation {
         defect: "a missed limit ends with the code of a regression",
         file: "crates/check/src/check/judgement.rs",
         before: "(State::Missed, Exit::Slow, ",

@@ -12,6 +12,7 @@ use ombx_core::{
     trust,
 };
 use ombx_host::{
+    device_counters::DeviceCounters,
     environment::{hostname, place_of_thread},
     host::HostState,
     machine,
@@ -78,6 +79,7 @@ pub fn run(start: &Start, request: &Request) -> Result<u8> {
         target::check_all(&[("--junit", Some(path))], &files_used(start, &[]))?;
         target::check_path("--junit", path)?;
     }
+    let counters = DeviceCounters::new(&hostname());
     let free_shared_memory = preflight::free_shared_memory();
     let clock = Clock::measured();
     let mut examination = if is_rank {
@@ -107,6 +109,7 @@ pub fn run(start: &Start, request: &Request) -> Result<u8> {
     standing.extend(trust::interrupted(&examination.ranks, &examination.hosts, trust::Usable::All));
     examination.findings.extend(Finding::of_hosts(&examination.hosts));
     examination.findings.extend(standing.into_iter().map(Finding::of_advice));
+    examination.findings.extend(Finding::of_errors(&counters.rest()));
     let host = HostState::here(free_shared_memory);
     examination.findings.extend(host.problems(examination.ranks_here).into_iter().map(Finding::of_mark));
     #[cfg(feature = "mpi")]

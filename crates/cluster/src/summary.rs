@@ -41,7 +41,8 @@ pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8
     let code = exit_code(finished);
     let code = if parallel::requested() { interrupted(code) } else { code };
     Ok(match (code, cluster.options.fail_on, conclusion) {
-        (0, FailOn::Slow, Some(Conclusion::Slow)) => Exit::Slow.code(),
+        (0, FailOn::Slow, Some(Conclusion::Errors)) => Exit::Errors.code(),
+        (0, FailOn::Slow, Some(found)) if found.is_finding() => Exit::Slow.code(),
         (0, FailOn::Slow, Some(Conclusion::None)) => Exit::NoVerdict.code(),
         (code, ..) => code,
     })
@@ -84,7 +85,7 @@ fn summary(cluster: &Cluster, finished: &[FinishedJob]) -> (String, Option<Concl
     (text, conclusion)
 }
 
-/// Adds the verdicts, each with the name of its job, and returns the conclusion: slow if one is, else none if no job has a
+/// Adds the verdicts, each with the name of its job, and returns the conclusion: a finding if one has one, else none if no job has a
 /// verdict on all hosts.
 fn verdicts(cluster: &Cluster, finished: &[FinishedJob], text: &mut String) -> Conclusion {
     let mut found: Vec<(&str, Verdict)> = Vec::new();
@@ -110,11 +111,8 @@ fn verdicts(cluster: &Cluster, finished: &[FinishedJob], text: &mut String) -> C
         }
     }
     let conclusions: Vec<Conclusion> = found.iter().map(|(_, verdict)| verdict.conclusion).collect();
-    match conclusions {
-        all if all.contains(&Conclusion::Slow) => Conclusion::Slow,
-        all if all.contains(&Conclusion::Clear) => Conclusion::Clear,
-        _ => Conclusion::None,
-    }
+    let order = [Conclusion::Slow, Conclusion::Errors, Conclusion::Unsteady, Conclusion::Clear];
+    order.into_iter().find(|conclusion| conclusions.contains(conclusion)).unwrap_or(Conclusion::None)
 }
 
 /// Returns the hosts with the most failed pairs, at least two, and their number.

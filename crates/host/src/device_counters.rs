@@ -408,6 +408,12 @@ pub fn is_error(grown: &Growth) -> bool {
     all_known().any(|known| known.name == grown.counter && known.kind == CounterKind::Error)
 }
 
+/// Returns whether a counter that grew counts packets that were sent again.
+pub fn is_retransmission(grown: &Growth) -> bool {
+    // Every driver, and TCP, names these counters so.
+    grown.counter.to_lowercase().contains("retrans")
+}
+
 /// Returns whether a counter that grew counts losses of time because a CPU was too hot.
 pub fn is_throttling(grown: &Growth) -> bool {
     grown.device == CPUS

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_host::{
-    device_counters::is_error,
+    device_counters::{is_error, is_throttling},
     machine::{INTERRUPTS, LOCAL_CPUS, device_of},
 };
 use ombx_record::{
@@ -118,32 +118,126 @@ impl Totals {
     /// sum exceeds what this explains with the probability of a false verdict, divided by the number of hosts and counters. Counters of a protocol
     /// are those of all hosts, whose number is `hosts`.
     pub fn under_load(&self, hosts: usize, facts: &[HostFacts]) -> Vec<Cause> {
-        let mut by_counter: BTreeMap<[&String; 2], Vec<&Total>> = BTreeMap::new();
-        for ([device, counter, _], total) in self.0.iter().filter(|(_, total)| !is_error(&total.sum)) {
-            by_counter.entry([device, counter]).or_default().push(total);
-        }
+        let by_counter = self.by_counter(|one| !is_error(one));
         let level = LEVEL / (hosts * by_counter.len()).max(1) as f64;
         let mut found = Vec::new();
         for ([device, _], totals) in &by_counter {
-            // A counter may be that of a port: `mlx5_0 port 1`.
-            let device = device_of(device).unwrap_or(device);
-            let with_device = facts.iter().filter(|group| device != CPU && has_device(&group.facts, device));
-            let with_device: usize = with_device.map(|group| group.hosts.len()).sum();
-            let hosts = if with_device > 0 { with_device.max(totals.len()) } else { hosts };
-            let sums: Vec<Growth> = totals.iter().map(|total| total.sum.clone()).collect();
-            for one in sums.iter().filter(|one| chance(one.by, totals, hosts) <= level) {
-                found.push(Cause::new(&one.host, beside_others(one, &sums, hosts)));
+            let hosts = hosts_with(device, totals, hosts, facts);
+            for one in beyond_chance(totals, totals, 1.0 / hosts as f64, level) {
+                found.push(Cause::new(&one.host, beside_others(one, &sums_of(totals), hosts)));
+            }
+        }
+        found
+    }
+
+    /// Returns the totals of the counters of a kind on each host, by device and counter.
+    fn by_counter(&self, is_kind: impl Fn(&Growth) -> bool) -> BTreeMap<[&String; 2], Vec<&Total>> {
+        let mut by_counter: BTreeMap<[&String; 2], Vec<&Total>> = BTreeMap::new();
+        for ([device, counter, _], total) in self.0.iter().filter(|(_, total)| is_kind(&total.sum)) {
+            by_counter.entry([device, counter]).or_default().push(total);
+        }
+        by_counter
+    }
+}
+
+/// Errors that devices and protocols counted over the rows of a sweep.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Errors {
+    /// By the host that counted them.
+    counted: Totals,
+    /// By each of the two hosts that communicated: the one that counted them, and its partner.
+    between: Totals,
+}
+
+impl Errors {
+    /// Adds a counter that grew while its host communicated with a partner; `None` if that is not known.
+    pub fn add(&mut self, one: &Growth, partner: Option<&str>) {
+        if !is_error(one) || is_throttling(one) {
+            return;
+        }
+        self.counted.add(one);
+        self.between.add(one);
+        if let Some(host) = partner {
+            self.between.add(&Growth { host: host.to_owned(), ..one.clone() });
+        }
+    }
+
+    /// Adds the errors of other rows.
+    pub(crate) fn join(&mut self, others: &Errors) {
+        self.counted.join(&others.counted);
+        self.between.join(&others.between);
+    }
+
+    /// Returns a sentence on each counter of errors by which one host stands out, with the host.
+    ///
+    /// Two tests share the error probability, each for every host and counter. A host counts more errors than others: it receives damaged
+    /// packets. Or errors are counted by hosts that communicate with it: it sends them. In both, the errors of a row are those of any
+    /// host, or of any two, with the same probability.
+    pub fn findings(&self, hosts: usize, facts: &[HostFacts]) -> Vec<Cause> {
+        let counted = self.counted.by_counter(|_| true);
+        let between = self.between.by_counter(|_| true);
+        let level = LEVEL / (2 * hosts * counted.len()).max(1) as f64;
+        let mut found = Vec::new();
+        for (key, totals) in &counted {
+            let [device, counter] = key;
+            let hosts_of = hosts_with(device, totals, hosts, facts);
+            let what = if is_checksum(counter) { "wrong checksums" } else { "errors of a device" };
+            let guess = |host: &str| format!("a guess: cable, port or adapter of {host}");
+            let own = beyond_chance(totals, totals, 1.0 / hosts_of as f64, level);
+            for one in &own {
+                let counts = beside_others(one, &sums_of(totals), hosts);
+                let text = format!("{what}: {} counted {counts}; {}", one.host, guess(&one.host));
+                found.push(Cause::new(&one.host, text));
+            }
+            let all: u64 = totals.iter().map(|total| total.sum.by).sum();
+            let pairs = between.get(key).filter(|_| own.is_empty() && hosts_of > 2);
+            let with_them = pairs
+                .into_iter()
+                .flat_map(|pairs| beyond_chance(pairs, totals, 2.0 / hosts_of as f64, level));
+            for one in with_them {
+                let text = format!(
+                    "{what}: {one} while hosts communicated with {}, +{} otherwise; {}",
+                    one.host,
+                    all - one.by.min(all),
+                    guess(&one.host)
+                );
+                found.push(Cause::new(&one.host, text));
             }
         }
         found
     }
 }
 
-/// Returns an upper bound of the probability that a host has at least this sum, if each row's growth is that of any host with the same
-/// probability: Bernstein's inequality (Boucheron, Lugosi and Massart, Concentration Inequalities, 2013, section 2.8). It holds for rows of
+/// Returns whether a counter counts packets whose checksum is wrong. TCP counts other damaged headers too.
+fn is_checksum(counter: &str) -> bool {
+    let name = counter.to_lowercase();
+    ["inerrs", "csum", "crc"].iter().any(|part| name.contains(part))
+}
+
+fn sums_of(totals: &[&Total]) -> Vec<Growth> {
+    totals.iter().map(|total| total.sum.clone()).collect()
+}
+
+/// Returns the number of hosts that have a device. Counters of a protocol are those of all hosts.
+fn hosts_with(device: &str, totals: &[&Total], hosts: usize, facts: &[HostFacts]) -> usize {
+    // A counter may be that of a port: `mlx5_0 port 1`.
+    let device = device_of(device).unwrap_or(device);
+    let with_device = facts.iter().filter(|group| device != CPU && has_device(&group.facts, device));
+    let with_device: usize = with_device.map(|group| group.hosts.len()).sum();
+    if with_device > 0 { with_device.max(totals.len()) } else { hosts.max(1) }
+}
+
+/// Returns the sums that chance explains with at most this probability, if the growth in each of all rows is part of a host's sum with the
+/// probability `share`.
+fn beyond_chance<'a>(sums: &[&'a Total], all: &[&Total], share: f64, level: f64) -> Vec<&'a Growth> {
+    let stands_out = |total: &&&Total| chance(total.sum.by, all, share) <= level;
+    sums.iter().filter(stands_out).map(|total| &total.sum).collect()
+}
+
+/// Returns an upper bound of the probability of at least this sum, if the growth in each row is part of it with the probability `share`:
+/// Bernstein's inequality (Boucheron, Lugosi and Massart, Concentration Inequalities, 2013, section 2.8). It holds for rows of
 /// any size, where a normal approximation does not: TCP sends segments again in bursts.
-fn chance(own: u64, totals: &[&Total], hosts: usize) -> f64 {
-    let share = 1.0 / hosts.max(1) as f64;
+fn chance(own: u64, totals: &[&Total], share: f64) -> f64 {
     let all = totals.iter().map(|total| total.sum.by as f64).sum::<f64>();
     let excess = own as f64 - share * all;
     if excess <= 0.0 {
@@ -295,6 +389,8 @@ fn is_limit(name: &str, value: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use ombx_record::random::SplitMix64;
+
     use crate::causes::*;
 
     fn host(name: &str, facts: &[(&str, &str)]) -> (String, Facts) {
@@ -486,5 +582,65 @@ mod tests {
             let found = named(2013, hosts, rows, 10.0, longest);
             assert!(found >= 380, "{found} of 400: {hosts} hosts, {rows} rows, bursts up to {longest}");
         }
+    }
+
+    /// Errors of a sweep over five hosts: each link has a row in both directions, and in three attempts.
+    fn errors(seed: u64, of_row: impl Fn(&mut SplitMix64, [&str; 2]) -> [u64; 2]) -> Vec<Cause> {
+        let mut random = SplitMix64(seed * 7919 + 13);
+        let names = ["h1", "h2", "h3", "h4", "h5"];
+        let mut errors = Errors::default();
+        let ends = names.iter().flat_map(|a| names.iter().map(move |b| [*a, *b])).filter(|[a, b]| a != b);
+        for [a, b] in ends {
+            for _ in 0..if a < b { 4 } else { 1 } {
+                let [on_a, on_b] = of_row(&mut random, [a, b]);
+                errors.add(&grown(a, "InErrs", on_a), Some(b));
+                errors.add(&grown(b, "InErrs", on_b), Some(a));
+            }
+        }
+        errors.findings(names.len(), &[])
+    }
+
+    /// Draws a number of errors: none in most rows, and bursts of up to 1000.
+    fn burst(random: &mut SplitMix64, share: f64) -> u64 {
+        let mut uniform = || (random.next_u64() >> 11) as f64 / 2f64.powi(53);
+        if uniform() < share { 1000f64.powf(uniform()) as u64 } else { 0 }
+    }
+
+    #[test]
+    fn errors_of_equal_hosts_are_chance() {
+        for share in [0.02, 0.2, 0.8] {
+            let found = (0..500).filter(|seed| {
+                !errors(*seed, |random, _| [burst(random, share), burst(random, share)]).is_empty()
+            });
+            let found = found.count();
+            // If 1 % were false, more than 12 of 500 would have a probability below 1 %.
+            assert!(found <= 12, "{found} of 500, {share} of rows with errors");
+        }
+    }
+
+    #[test]
+    fn a_host_that_receives_or_sends_damaged_packets_is_named() {
+        let of = |is_receiver: bool| {
+            move |random: &mut SplitMix64, ends: [&str; 2]| {
+                let errors = 20 + random.next_u64() % 20;
+                ends.map(|host| {
+                    let is_faulty = host == "h4";
+                    if ends.contains(&"h4") && is_faulty == is_receiver { errors } else { 0 }
+                })
+            }
+        };
+        for (is_receiver, start) in
+            [(true, "wrong checksums: h4 counted Tcp InErrs +"), (false, "wrong checksums: Tcp InErrs +")]
+        {
+            for seed in 0..100 {
+                let found = errors(seed, of(is_receiver));
+                let [one] = &found[..] else { panic!("{found:?}") };
+                assert!(one.host == "h4" && one.text.starts_with(start), "{one}");
+                assert!(one.text.ends_with("a guess: cable, port or adapter of h4"), "{one}");
+            }
+        }
+        let text = &errors(1, of(false))[0].text;
+        assert!(text.contains(" while hosts communicated with h4, +0 otherwise; "), "{text}");
+        assert!(errors(1, |_, _| [0, 0]).is_empty());
     }
 }

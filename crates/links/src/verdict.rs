@@ -14,6 +14,8 @@ mod retest;
 mod sweep;
 mod swept;
 mod times;
+mod undecided;
+mod unsteady;
 
 use ombx_record::{
     result::MarkCode,

@@ -128,11 +128,13 @@ pub enum Exit {
     Busy = 11,
     /// A row does not have the precision that was asked for.
     Imprecise = 12,
+    /// A host counted errors of its devices or protocols, or caused those of others.
+    Errors = 13,
 }
 
 impl Exit {
     /// All ways to end, in the order of their codes.
-    pub const ALL: [Exit; 13] = [
+    pub const ALL: [Exit; 14] = [
         Exit::Success,
         Exit::Refused,
         Exit::Usage,
@@ -146,6 +148,7 @@ impl Exit {
         Exit::NoVerdict,
         Exit::Busy,
         Exit::Imprecise,
+        Exit::Errors,
     ];
     /// A signal adds its number to this code.
     pub const SIGNAL: u8 = 128;

@@ -52,19 +52,39 @@ pub enum Conclusion {
     Clear,
     /// Something is slow, or a demand is missed.
     Slow,
+    /// A host counted more errors than others, or sends packets that arrive damaged.
+    Errors,
+    /// A link is slow in some of its measurements.
+    Unsteady,
     /// Nothing can be concluded.
     None,
 }
 
 impl Conclusion {
     /// All conclusions.
-    pub const ALL: [Conclusion; 3] = [Conclusion::Clear, Conclusion::Slow, Conclusion::None];
+    pub const ALL: [Conclusion; 5] = [
+        Conclusion::Clear,
+        Conclusion::Slow,
+        Conclusion::Errors,
+        Conclusion::Unsteady,
+        Conclusion::None,
+    ];
+
+    /// Returns whether something is wrong with the links.
+    pub const fn is_finding(self) -> bool {
+        match self {
+            Conclusion::Slow | Conclusion::Errors | Conclusion::Unsteady => true,
+            Conclusion::Clear | Conclusion::None => false,
+        }
+    }
 
     /// Returns the name in result files.
     pub const fn name(self) -> &'static str {
         match self {
             Conclusion::Clear => "clear",
             Conclusion::Slow => "slow",
+            Conclusion::Errors => "errors",
+            Conclusion::Unsteady => "unsteady",
             Conclusion::None => "none",
         }
     }

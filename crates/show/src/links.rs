@@ -70,7 +70,7 @@ impl LinksSummary {
         let more = sentences.len().saturating_sub(SENTENCES);
         parts.extend(sentences.iter().take(SENTENCES).map(|sentence| match sentence.conclusion {
             Conclusion::None => format!("no verdict: {}", sentence.text),
-            Conclusion::Slow | Conclusion::Clear => sentence.text.clone(),
+            _ => sentence.text.clone(),
         }));
         parts.extend((more > 0).then(|| format!("{more} more")));
         line("links", status(verdict, self.tally), &parts.join("; "), &self.figures(verdict))
@@ -181,9 +181,9 @@ pub fn status(verdict: &Verdict, tally: Tally) -> Status {
     match (verdict.conclusion, tally) {
         (_, Tally { corrupt: 1.., .. } | Tally { failed: 1.., .. }) => Status::Critical,
         _ if verdict.missed > 0 => Status::Critical,
-        (Conclusion::Slow, _) => Status::Warning,
+        (found, _) if found.is_finding() => Status::Warning,
         (Conclusion::None, _) | (_, Tally { skipped: 1.., .. }) => Status::Unknown,
-        (Conclusion::Clear, _) => Status::Ok,
+        _ => Status::Ok,
     }
 }
 

@@ -20,7 +20,7 @@ use ombx_core::{
     },
     team::Team,
 };
-use ombx_links::verdict::{self, Criteria, Hosts, LOOKS, MOST_ROWS, Retest, TIMES_AGAIN, TimesBySize};
+use ombx_links::verdict::{self, Criteria, Hosts, LOOKS, MOST_ROWS, Retest, TimesBySize};
 use ombx_record::{
     error::{Error, Kind, Result},
     event::Event,
@@ -340,11 +340,15 @@ impl Sweep<'_> {
     fn measure_again(&mut self, links: Vec<Retest>) -> Result<()> {
         let mut links = links;
         links.retain(|Retest { from, to, bytes, is_slow }| self.again.insert((*from, *to, *bytes, *is_slow)));
-        for attempt in 1..=TIMES_AGAIN {
-            for link in self.team.broadcast_message(links.clone())? {
+        for attempt in 1.. {
+            let all = self.team.broadcast_message(links.clone())?;
+            if all.is_empty() {
+                break;
+            }
+            for link in all {
                 self.measure_alone(link, attempt)?;
             }
-            links = verdict::once_more(links, &self.alone.0, &self.hosts);
+            links = verdict::once_more(links, &self.alone.0, &self.hosts, attempt);
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ombx_tests::{
     Files, Job,
+    links::undisturbed,
     prometheus::{Prometheus, make_old},
     skipped,
 };
@@ -17,8 +18,11 @@ const OLD: &str = "OmbxOld";
 
 /// Measures the link between two ranks and writes the file of the node exporter.
 fn measure(prometheus: &Prometheus, demand: &str, code: i32) {
-    let job = Job::ombx("links -n 2 --fabric tcp --sizes 8 --max-time 50ms").args(demand.split_whitespace());
-    job.arg("--openmetrics").arg(prometheus.metrics()).run().expect(code);
+    let job = || {
+        let job = Job::ombx("links -n 2 --fabric tcp --sizes 8 --max-time 50ms");
+        job.args(demand.split_whitespace()).arg("--openmetrics").arg(prometheus.metrics())
+    };
+    undisturbed(job).expect(code);
 }
 
 #[test]

@@ -2,7 +2,12 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use ombx_tests::{Files, Job, kept::Kept, links::swept, mpi, results, skipped};
+use ombx_tests::{
+    Files, Job,
+    kept::Kept,
+    links::{swept, undisturbed},
+    mpi, results, skipped,
+};
 use serde_json::Value;
 
 #[test]
@@ -26,7 +31,8 @@ fn the_slowest_links_are_measured_again() {
     assert!(!done.stdout.contains("bisection"), "all pairs are no bisection\n{done}");
     assert!(done.stdout.find("no verdict") < done.stdout.find("links, 8"), "the verdict comes first\n{done}");
     let again = results::run_of(&kept.out()).rows.into_iter().filter(|row| row.axes.contains_key("retest"));
-    assert_eq!(again.count(), 3, "the shortest of three counts\n{done}");
+    // The shortest of three counts; rows in which ranks waited for a CPU are measured again, as often once more.
+    assert!((3..=6).contains(&again.count()), "{done}");
     let shown = Job::ombx("show").arg(kept.out()).run().expect(0);
     assert_eq!(shown.stdout, done.stdout);
     let csv = Job::ombx("show --format csv").arg(kept.out()).run().expect(0);
@@ -56,7 +62,7 @@ fn programs_get_the_verdict_as_json_and_as_one_line_for_monitoring() {
     if mpi::cores() < 2 {
         return skipped("ranks that share a CPU have no verdict");
     }
-    let missed = judged(&format!("--sizes 8 --format nagios {MISSED}")).run().expect(2);
+    let missed = undisturbed(|| judged(&format!("--sizes 8 --format nagios {MISSED}"))).expect(2);
     assert!(missed.stdout.starts_with("OMBX LINKS CRITICAL - latency<0.001ns: missed"), "{missed}");
     assert!(missed.stdout.lines().count() == 1 && missed.stdout.contains(" missed=1;;;0 "), "{missed}");
 }
@@ -73,11 +79,11 @@ fn expectations_and_a_reference_decide_the_exit_code() {
     let shown = Job::ombx("show").arg(kept.out()).run().expect(0);
     assert_eq!(shown.stdout, done.stdout, "the file keeps the expectations");
     // Several launches have one verdict, at the end.
-    let done = judged(&format!("--sizes 8 --launches 2 --format csv {MISSED}")).run().expect(9);
+    let done = undisturbed(|| judged(&format!("--sizes 8 --launches 2 --format csv {MISSED}"))).expect(9);
     assert_eq!(done.stderr.matches("verdict: latency<0.001ns: missed by 1 of 1 link").count(), 1, "{done}");
     // A reference that is faster than any link.
     let faster = kept.files.write("faster.jsonl", with_times_of_a_picosecond(&kept.out()));
-    let done = judged("--sizes 8,1K --reference").arg(&faster).run().expect(9);
+    let done = undisturbed(|| judged("--sizes 8,1K --reference").arg(&faster)).expect(9);
     assert!(done.stdout.contains("links are slower than in "), "{done}");
     let done = judged("--sizes 16 --reference").arg(&faster).run().expect(2);
     assert!(done.stderr.contains("no links at 16 bytes"), "{done}");

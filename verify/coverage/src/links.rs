@@ -120,12 +120,12 @@ impl Machine {
         let pairs = (0..self.hosts).flat_map(|a| (0..self.hosts).map(move |b| (a, b)));
         times.sweep = pairs.filter(|(a, b)| a != b).map(|(a, b)| row(a, b, u64::from(a > b))).collect();
         let mut again = retest_candidates(std::slice::from_ref(&times), hosts, AGAIN);
-        for attempt in 0..TIMES_AGAIN as u64 {
+        for attempt in 1..=TIMES_AGAIN {
             for link in &again {
-                let row = row(link.from, link.to, 2 + attempt);
+                let row = row(link.from, link.to, 1 + attempt as u64);
                 if link.is_slow { times.alone.push(row) } else { times.reference.push(row) }
             }
-            again = once_more(again, std::slice::from_ref(&times), hosts);
+            again = once_more(again, std::slice::from_ref(&times), hosts, attempt);
         }
         vec![times]
     }

@@ -35,6 +35,8 @@ pub(super) enum State {
     Met,
     /// The limit is inside the interval, or the measurements contradict each other.
     Undecided,
+    /// Every limit is met, but a host counted more errors than others.
+    Errors,
     /// The host was busy.
     Busy,
     /// Nothing was measured, or there is nothing to compare with.
@@ -48,9 +50,10 @@ pub(super) enum State {
 
 impl State {
     /// Each state with its exit code in all formats except that of monitoring, its status there, and its name.
-    pub(super) const TABLE: [(State, Exit, Status, &str); 7] = [
+    pub(super) const TABLE: [(State, Exit, Status, &str); 8] = [
         (State::Met, Exit::Success, Status::Ok, "met"),
         (State::Undecided, Exit::Undecided, Status::Warning, "undecided"),
+        (State::Errors, Exit::Errors, Status::Warning, "errors"),
         (State::Busy, Exit::Busy, Status::Unknown, "busy"),
         (State::NoVerdict, Exit::NoVerdict, Status::Unknown, "no verdict"),
         (State::Missed, Exit::Slow, Status::Critical, "missed"),
@@ -502,8 +505,8 @@ mod tests {
     fn exit_codes_and_status_follow_the_importance() {
         let all = State::TABLE.map(|(state, ..)| state);
         assert!((0..).zip(all).all(|(at, state)| at == state as usize));
-        assert_eq!(all.map(State::exit_code), [0, 8, 11, 10, 9, 6, 5]);
-        assert_eq!(all.map(|state| state.status().code()), [0, 1, 3, 3, 2, 2, 2]);
+        assert_eq!(all.map(State::exit_code), [0, 8, 13, 11, 10, 9, 6, 5]);
+        assert_eq!(all.map(|state| state.status().code()), [0, 1, 1, 3, 3, 2, 2, 2]);
     }
 
     #[test]

@@ -1,10 +1,14 @@
 //! The result of a check: a table for people, one line for monitoring, and JSON.
 
-use std::{collections::BTreeMap, io, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    time::Duration,
+};
 
 use comfy_table::{Table, presets};
 use ombx_launch::output::junit::{self, Outcome, TestCase};
-use ombx_links::causes;
+use ombx_links::causes::{self, Cause};
 use ombx_record::{
     fact::HostFacts,
     order::sort_by_number,
@@ -38,7 +42,33 @@ pub(super) struct Report {
 impl Report {
     /// Returns the most important state.
     pub(super) fn state(&self) -> State {
-        self.findings.iter().map(|finding| finding.state).max().unwrap_or(State::Met)
+        let errors = (!self.errors().is_empty()).then_some(State::Errors);
+        self.findings.iter().map(|finding| finding.state).chain(errors).max().unwrap_or(State::Met)
+    }
+
+    /// Returns the errors of devices and protocols by which a host stands out, as in the verdict on links.
+    fn errors(&self) -> Vec<Cause> {
+        let mut errors = causes::Errors::default();
+        let mut seen = BTreeSet::new();
+        for (run, row) in self.findings.iter().filter_map(|one| Some((one.run.as_ref()?, one.row.as_ref()?)))
+        {
+            // A row can have several limits.
+            if seen.insert((&run.id, &row.key)) {
+                row.grown.iter().for_each(|one| errors.add(one, None));
+            }
+        }
+        let runs = self.findings.iter().filter_map(|finding| finding.run.as_ref());
+        let hosts: BTreeSet<&String> = runs.flat_map(|run| &run.places).map(|place| &place.host).collect();
+        errors.findings(hosts.len(), &self.facts(|_| true))
+    }
+
+    /// Returns the facts about the hosts of some findings.
+    fn facts(&self, is_chosen: impl Fn(&Finding) -> bool) -> Vec<HostFacts> {
+        let chosen = self.findings.iter().filter(|finding| is_chosen(finding));
+        let facts = chosen.filter_map(|finding| finding.run.as_ref()).flat_map(|run| &run.hosts);
+        let facts =
+            facts.flat_map(|group| group.hosts.iter().map(|host| (host.clone(), group.facts.clone())));
+        HostFacts::grouped(facts.collect::<BTreeMap<_, _>>())
     }
 
     /// Returns the result in one sentence.
@@ -63,6 +93,7 @@ impl Report {
         if self.findings.iter().any(|finding| finding.limit.as_ref().is_some_and(|limit| limit.is_thin)) {
             parts.push("the baseline is thin: learn at least seven good days".into());
         }
+        parts.extend(self.errors().into_iter().map(|error| error.text));
         parts.extend(self.causes().map(|causes| format!("possible cause: {causes}")));
         parts.extend(self.learnt.clone());
         parts.join("; ")
@@ -70,14 +101,11 @@ impl Report {
 
     /// Returns what may explain limits that are missed: hosts that differ or are limited, and errors that their devices counted.
     fn causes(&self) -> Option<String> {
-        let missed = || self.findings.iter().filter(|finding| finding.state == State::Missed);
-        let facts = missed().filter_map(|finding| finding.run.as_ref()).flat_map(|run| &run.hosts);
-        let facts =
-            facts.flat_map(|group| group.hosts.iter().map(|host| (host.clone(), group.facts.clone())));
-        let hosts = HostFacts::grouped(facts.collect::<BTreeMap<_, _>>());
+        let is_missed = |finding: &Finding| finding.state == State::Missed;
+        let missed = self.findings.iter().filter(|finding| is_missed(finding));
         let grown =
-            missed().filter_map(|finding| finding.row.as_ref()).flat_map(|row| row.grown.iter().cloned());
-        causes::sentence(&causes::of_hosts(&hosts, &Growth::summed(grown)))
+            missed.filter_map(|finding| finding.row.as_ref()).flat_map(|row| row.grown.iter().cloned());
+        causes::sentence(&causes::of_hosts(&self.facts(is_missed), &Growth::summed(grown)))
     }
 
     /// Returns the table for people: the findings, then the sentence.
@@ -178,12 +206,20 @@ impl Report {
                     State::Met => Outcome::Passed,
                     State::Missed | State::Wrong => Outcome::Failed(why.clone()),
                     State::Broken => Outcome::Broken(why.clone()),
-                    State::Undecided | State::Busy | State::NoVerdict => Outcome::Skipped(why.clone()),
+                    State::Undecided | State::Errors | State::Busy | State::NoVerdict => {
+                        Outcome::Skipped(why.clone())
+                    }
                 },
                 text: why,
             }
         });
-        junit::report("ombx check", &self.file, cases)
+        let errors = self.errors().into_iter().map(|error| TestCase {
+            class: self.file.clone(),
+            name: format!("errors of {}", error.host),
+            outcome: Outcome::Failed(error.text.clone()),
+            text: error.text,
+        });
+        junit::report("ombx check", &self.file, cases.chain(errors))
     }
 
     pub(super) fn json(&self) -> Value {
@@ -194,6 +230,7 @@ impl Report {
             "exit_code": self.state().exit_code(),
             "sentence": self.sentence(),
             "causes": self.causes(),
+            "errors": self.errors().into_iter().map(|error| error.text).collect::<Vec<_>>(),
             "foreign_load": self.load,
             "seconds": self.spent.as_secs_f64(),
             "findings": findings,
@@ -265,6 +302,8 @@ pub(super) fn learnt(path: &std::path::Path, spent: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ombx_record::result::{Measurement, Run};
+
     use super::*;
     use crate::check::judgement::Limit;
 
@@ -301,6 +340,38 @@ mod tests {
             "SKIPPED: f.toml: not measured, because other processes use 43 % of the CPUs (the limit is 10 \
              %: key busy of the file): repeat it later\n"
         );
+    }
+
+    #[test]
+    fn a_host_with_more_errors_than_others_is_a_finding() {
+        let ranks = ["n1", "n2", "n3", "n4"].map(|host| json!({"host": host, "cpus": "0", "online": 1}));
+        let run = json!({
+            "run": "1", "argv": [], "started": "", "version": "", "profile": "release", "fabric": "mpi", "library": "",
+            "ranks": ranks,
+            "clock": {"source": "tsc", "resolution_ns": 1, "overhead_ns": 9},
+        });
+        let run: Run = serde_json::from_value(run).unwrap();
+        let with = |counted: usize| {
+            let mut report = report(&[State::Met; 12]);
+            for (at, finding) in report.findings.iter_mut().enumerate() {
+                let [host, device, counter] = ["n2", "Tcp", "InErrs"].map(String::from);
+                let grown = Growth { host, device, counter, by: 30 };
+                let key = format!("b/bytes={at}");
+                let grown = if at < counted { vec![grown] } else { Vec::new() };
+                finding.row = Some(Measurement { grown, ..Measurement::new("b", key, Metric::Latency, 4) });
+                finding.run = Some(run.clone());
+            }
+            report
+        };
+        let report = with(12);
+        assert_eq!((report.state(), report.state().exit_code()), (State::Errors, 13));
+        let said = report.sentence();
+        let error =
+            "wrong checksums: n2 counted Tcp InErrs +360, others 0; a guess: cable, port or adapter of n2";
+        assert!(said.contains(error), "{said}");
+        assert!(report.junit().contains("errors of n2"), "{}", report.junit());
+        assert!(report.table().contains("WARNING: "), "{}", report.table());
+        assert_eq!(with(2).state(), State::Met, "two rows are chance");
     }
 
     #[test]

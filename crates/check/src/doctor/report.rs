@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ombx_host::{host::HostState, node_set};
+use ombx_host::{
+    device_counters::{is_error, is_throttling},
+    host::HostState,
+    node_set,
+};
 use ombx_launch::{
     launch::mpiexec,
     output::junit::{self, Outcome, TestCase},
@@ -10,7 +14,7 @@ use ombx_launch::{
 use ombx_links::causes;
 use ombx_record::{
     fact::{Fact, HostFacts},
-    result::{ClockFacts, ClockProperties, Level, Mark, MarkCode, Place},
+    result::{ClockFacts, ClockProperties, Growth, Level, Mark, MarkCode, Place},
     unit::counted,
 };
 use ombx_show::{
@@ -257,6 +261,16 @@ impl Finding {
         })
     }
 
+    /// Returns the findings about counters of errors that grew while the doctor looked. They stand still while hardware is healthy.
+    pub(super) fn of_errors(grown: &[Growth]) -> impl Iterator<Item = Finding> {
+        let errors = grown.iter().filter(|one| is_error(one) && !is_throttling(one));
+        errors.map(|one| {
+            let why = "errors were counted in these seconds, and each may delay a message";
+            let text = format!("{} on {}", one, one.host);
+            Finding::of_mark(Mark::new(MarkCode::DeviceErrors, text, why).at(Level::Caution))
+        })
+    }
+
     /// Returns the finding of a failure: its advice is the message of an error.
     pub(super) fn of_error(mark: Mark) -> Finding {
         let fact = mark.advice.clone();
@@ -300,6 +314,19 @@ mod tests {
     fn error() -> Finding {
         let error = "mpiexec failed; its last line is: no host";
         Finding::of_error(Mark::with_advice(MarkCode::Launcher, "cannot start ranks", error))
+    }
+
+    #[test]
+    fn errors_that_are_counted_meanwhile_are_findings() {
+        let grown = |counter: &str| {
+            let [host, device, counter] = ["n4", "Tcp", counter].map(String::from);
+            Growth { host, device, counter, by: 3 }
+        };
+        let found = Finding::of_errors(&[grown("InErrs"), grown("RetransSegs")]).collect::<Vec<_>>();
+        let text = with(found).sentences(&this_host(), WIDTH);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("Tcp InErrs +3 on n4: errors were counted in these seconds"), "{text}");
+        assert!(!words.contains("RetransSegs"), "{text}");
     }
 
     #[test]

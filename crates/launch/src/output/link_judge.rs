@@ -92,8 +92,9 @@ impl LinkJudge {
     pub(super) fn exit_code(&self) -> u8 {
         match (self.fail_on, self.verdict.as_ref().map(|verdict| verdict.conclusion)) {
             (FailOn::Nothing, _) | (_, None | Some(Conclusion::Clear)) => 0,
-            (_, Some(Conclusion::Slow)) => Exit::Slow.code(),
             (_, Some(Conclusion::None)) => Exit::NoVerdict.code(),
+            (_, Some(Conclusion::Errors)) => Exit::Errors.code(),
+            (_, Some(Conclusion::Slow | Conclusion::Unsteady)) => Exit::Slow.code(),
         }
     }
 }

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::verdict::{
     HostGroups, Hosts, Link, LinkSweep, LinkTimes, link_name, sweep::Findings, times::is_sampled,
+    undecided::Undecided,
 };
 
 /// Ratio to the slowest run of the reference from which a link is slower than it was. Launches of the same build on a
@@ -129,12 +130,18 @@ impl Expectation {
         if let Limit::Bandwidth(rate) = self.limit { Some(rate) } else { None }
     }
 
-    pub(super) fn judge(&self, sizes: &[LinkTimes], sweep: &LinkSweep, verdict: &mut Findings) {
+    pub(super) fn judge(
+        &self,
+        sizes: &[LinkTimes],
+        undecided: &Undecided,
+        sweep: &LinkSweep,
+        verdict: &mut Findings,
+    ) {
         let size = match self.limit {
-            Limit::Latency(_) => sizes.iter().min_by_key(|times| times.bytes),
-            Limit::Bandwidth(_) => sizes.iter().max_by_key(|times| times.bytes),
+            Limit::Latency(_) => sizes.iter().enumerate().min_by_key(|(_, times)| times.bytes),
+            Limit::Bandwidth(_) => sizes.iter().enumerate().max_by_key(|(_, times)| times.bytes),
         };
-        let Some(times) = size.filter(|times| !times.sweep.is_empty()) else {
+        let Some((at, times)) = size.filter(|(_, times)| !times.sweep.is_empty()) else {
             verdict.missed.push(format!("{self}: no link was measured"));
             return;
         };
@@ -149,12 +156,23 @@ impl Expectation {
         };
         let mut links: Vec<(Link, f64)> = times.shortest.iter().map(|l| (*l, worse(l))).collect();
         sort_by_value(&mut links, |(_, ratio)| -ratio);
-        let missing = links.iter().take_while(|(_, ratio)| *ratio > 1.0).count();
         let name = |l: &Link| format!("{} has {}", link_name([l.from, l.to], &sweep.hosts), figure(l));
         // Links that are not kept are faster than some that are.
         let (all, bytes) = (counted(times.measured.max(links.len()), "link"), Bytes(times.bytes));
+        // Links of ranks that waited miss nothing.
+        let misses = |(_, ratio): &(Link, f64)| *ratio > 1.0;
+        let waited: Vec<(Link, f64)> =
+            links.extract_if(.., |one| misses(one) && undecided.has(at, &one.0)).collect();
+        let missing = links.iter().take_while(|one| misses(one)).count();
         let at_least = if times.level > 0 { "at least " } else { "" };
-        if missing == 0 {
+        if missing == 0 && !waited.is_empty() {
+            verdict.open.push(format!(
+                "{self}: {} of {all} at {bytes} bytes would miss it, but ranks waited for a CPU while they were measured: \
+                 stop other programs and repeat: {}",
+                waited.len(),
+                named(&waited, |(l, _)| name(l))
+            ));
+        } else if missing == 0 {
             let slowest = links.first().map_or(String::new(), |(l, _)| {
                 format!("; the slowest has {} ({})", figure(l), link_name([l.from, l.to], &sweep.hosts))
             });

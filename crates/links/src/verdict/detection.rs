@@ -11,7 +11,7 @@ use ombx_record::{
 use crate::verdict::{
     Hosts, LEVEL, LinkTimes, MIN_FACTOR, MIN_LINKS, MIN_RETEST_FACTOR, MIN_RETEST_SPREADS, MIN_SPREAD,
     MIN_UNITS, MISSED, SlowComponent,
-    few_units::{FewUnits, MAX_PARTS},
+    few_units::{self, FewUnits, MAX_PARTS},
     relative::{self, RelativeLink, Retested, Scope, median, recentre, relative_times},
 };
 
@@ -60,6 +60,9 @@ pub(super) struct Detected {
     /// Message size.
     pub(super) bytes: u64,
     pub(super) slow: Vec<SlowComponent>,
+    /// Links that stand out although links scatter too much for it, see [`few_units::too_coarse`]: faster than those that would surely be
+    /// named.
+    pub(super) unsure: Vec<SlowComponent>,
     /// Smallest factor of a slow link that is named in 95 of 100 runs, or `None` if single links cannot be compared.
     pub(super) nameable: Option<f64>,
     /// The same for a group of each level; `None` if the groups of the level cannot be compared.
@@ -85,8 +88,12 @@ pub(super) fn at_one_size(times: &LinkTimes, hosts: &Hosts, sizes: usize) -> Det
     search.test_ranks();
     search.test_links();
     let Search { slow, nameable, .. } = search;
-    let (slow, nameable) = (with_evidence(slow, times, hosts), nameable.map(f64::exp));
-    Detected { bytes: times.bytes, slow, nameable, nameable_groups }
+    let nameable = nameable.map(f64::exp);
+    let least = nameable.filter(|factor| *factor > few_units::MAX_NAMEABLE).unwrap_or(0.0);
+    let (unsure, slow) = with_evidence(slow, times, hosts)
+        .into_iter()
+        .partition(|slow| slow.component.is_link() && slow.factor < least);
+    Detected { bytes: times.bytes, slow, unsure, nameable, nameable_groups }
 }
 
 /// Finds two slow hosts among those with a possible cause, where the times alone name nothing: two slow hosts of four leave one ordinary
@@ -368,14 +375,14 @@ pub(super) fn slow_units(
 /// Returns the limit for one of `tests` tests: Bonferroni's correction with the bound exp(-z²/2) of the normal tail.
 ///
 /// The limit is wider if the standard deviation was estimated from few values.
-fn threshold(tests: f64, spread: f64, values: usize) -> f64 {
+pub(super) fn threshold(tests: f64, spread: f64, values: usize) -> f64 {
     let z = (2.0 * (tests / LEVEL).ln()).sqrt();
     (z * spread * (1.0 + 5.0 / values as f64)).max(MIN_FACTOR.ln())
 }
 
 /// Returns a robust standard deviation: from the median absolute deviation, or from the 84th percentile if that is
 /// larger.
-fn spread(mut logs: Vec<f64>) -> f64 {
+pub(super) fn spread(mut logs: Vec<f64>) -> f64 {
     if logs.is_empty() {
         return MIN_SPREAD;
     }

@@ -161,14 +161,14 @@ fn with_partners(pairs: Vec<PairTime>) -> Vec<PairTime> {
 }
 
 /// Largest factor of a slow link that may go unnoticed in a run with the verdict that nothing is slow.
-const MAX_NAMEABLE: f64 = 3.0;
+pub(super) const MAX_NAMEABLE: f64 = 3.0;
 
 /// Returns a clause on the smallest slow link and the smallest slow groups that would have been named.
 pub(super) fn power_clause(detected: &[Detected], hosts: &Hosts) -> Option<String> {
     let known = of_links(detected);
     let links = (!known.is_empty()).then(|| {
         format!(
-            "{} would have been named with a probability of {:.0} %",
+            "{} that is slow all the time would have been named with a probability of {:.0} %",
             slower("link", &known),
             100.0 * (1.0 - MISSED)
         )

@@ -100,7 +100,6 @@ fn median_of_size(launches: &[TimesBySize], hosts: &Hosts, bytes: u64) -> LinkTi
         reference: medians(
             all.iter().flat_map(|times| shortest(&times.reference)).collect::<Vec<_>>().iter(),
         ),
-        disturbed: usual(all.iter().flat_map(|times| &times.disturbed), launches.len()),
         measured: most.map_or(0, |times| times.measured),
         ascending: most.map_or(0, |times| times.ascending),
         level,
@@ -109,6 +108,17 @@ fn median_of_size(launches: &[TimesBySize], hosts: &Hosts, bytes: u64) -> LinkTi
     };
     usually_slow(&outside).for_each(|row| combined.leave_out(row, hosts));
     combined
+}
+
+/// Returns the median over launches of the rows that may decide, see [`LinkTimes::decisive`].
+pub(super) fn decisive_median_over(launches: &[TimesBySize], hosts: &Hosts) -> TimesBySize {
+    let decisive = |launch: &TimesBySize| {
+        TimesBySize(launch.0.iter().map(|times| times.decisive().into_owned()).collect())
+    };
+    match launches {
+        [one] => decisive(one),
+        several => median_over(&several.iter().map(decisive).collect::<Vec<_>>(), hosts),
+    }
 }
 
 /// Returns the shortest time of the rows of a launch between the same ends.
@@ -161,14 +171,6 @@ fn usually_slow(launches: &[Vec<LinkRow>]) -> impl Iterator<Item = LinkRow> {
         let link = Link { ns: f32::midpoint(low.link.ns, high.link.ns), ..low.link };
         Some(LinkRow { link, waited: low.waited && high.waited })
     })
-}
-
-/// Returns the ends of disturbed rows, each as often as in the mean launch.
-fn usual<'a>(disturbed: impl Iterator<Item = &'a [u32; 2]>, launches: usize) -> Vec<[u32; 2]> {
-    let mut counts: BTreeMap<[u32; 2], usize> = BTreeMap::new();
-    disturbed.for_each(|ends| *counts.entry(*ends).or_default() += 1);
-    let times = |count: usize| (count + launches / 2) / launches;
-    counts.into_iter().flat_map(|(ends, count)| std::iter::repeat_n(ends, times(count))).collect()
 }
 
 /// Links that were measured at the same time: one direction of the pairs of a round. Several steps can be added up.
@@ -295,12 +297,20 @@ mod tests {
     fn each_row_is_the_median_of_the_launches_that_measured_it() {
         let mut launches = vec![launch([100.0, 10.0]), launch([300.0, 20.0]), launch([900.0, 30.0])];
         launches[1].0[0].alone.push(Link { from: 1, to: 0, ns: 7.0 });
-        launches[0].0[0].disturbed = vec![[0, 1]];
-        launches[2].0[0].disturbed = vec![[0, 1], [1, 0]];
         let over = median_over(&launches, &Hosts::default()).0.remove(0);
         assert_eq!(over.sweep, launch([300.0, 20.0]).0[0].sweep);
         assert_eq!(over.alone, [Link { from: 1, to: 0, ns: 7.0 }]);
-        assert_eq!(over.disturbed, [[0, 1]], "two of three launches");
+        // The first and the last row of the first link are of ranks that waited.
+        let mut waited = launches.clone();
+        for launch in [0, 2] {
+            waited[launch].0[0].waited = vec![launches[launch].0[0].sweep[0]];
+        }
+        let decisive = decisive_median_over(&waited, &Hosts::default()).0.remove(0);
+        assert_eq!(decisive.sweep, launch([300.0, 20.0]).0[0].sweep);
+        assert_eq!(median_over(&waited, &Hosts::default()).0[0].sweep, decisive.sweep, "all rows are shown");
+        waited[1].0[0].waited = vec![launches[1].0[0].sweep[0]];
+        let decisive = decisive_median_over(&waited, &Hosts::default()).0.remove(0);
+        assert_eq!(decisive.sweep, [Link { from: 1, to: 0, ns: 20.0 }]);
         assert_eq!(
             median_over(&launches[..2], &Hosts::default()).0[0].sweep,
             launch([200.0, 15.0]).0[0].sweep

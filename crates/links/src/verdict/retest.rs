@@ -1,12 +1,15 @@
 //! Choice of the links to measure again alone: slow links, and ordinary links for comparison.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use ombx_record::{order::sort_by_value, verdict::Component};
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::{
-    Hosts, LOOKS, Link, LinkTimes,
+    Hosts, LOOKS, Link, LinkTimes, TIMES_AGAIN,
     detection::at_one_size,
     few_units,
     relative::{self, RelativeLink, Retested, median, relative_times},
@@ -35,8 +38,11 @@ pub struct Retest {
 
 /// Returns the links to measure again at a look before the end of a sweep: none if nothing stands out.
 pub fn interim_candidates(times: &[LinkTimes], hosts: &Hosts) -> Vec<Retest> {
-    let slow = |times_of: &LinkTimes| at_one_size(&times_of.averaged(), hosts, times.len() * LOOKS).slow;
-    if times.iter().all(|times_of| slow(times_of).is_empty()) {
+    let is_clear = |times_of: &LinkTimes| {
+        let found = at_one_size(&times_of.averaged(), hosts, times.len() * LOOKS);
+        found.slow.is_empty() && found.unsure.is_empty()
+    };
+    if times.iter().all(is_clear) {
         return Vec::new();
     }
     retest_candidates(times, hosts, 1)
@@ -66,7 +72,8 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
         let (per_unit, references) =
             if few { (usize::MAX, usize::MAX) } else { (LINKS_PER_UNIT, REFERENCE_LINKS) };
         let (mut singles, most) = (0, MAX_SINGLE_LINKS.max(2 * hosts.ranks() as usize));
-        let mut found = at_one_size(of_size, hosts, times.len()).slow;
+        let found = at_one_size(of_size, hosts, times.len());
+        let mut found = [found.slow, found.unsure].concat();
         sort_by_value(&mut found, |part| -part.factor);
         for slow in found {
             if slow.component.is_link() {
@@ -103,20 +110,31 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
     all
 }
 
-/// Returns the links that are measured once more: the ordinary ones, and the slow ones that were slow each time until now. Few links are
-/// all measured equally often, because the shortest times of all are compared. `again` has the rows that measured links again.
-pub fn once_more(links: Vec<Retest>, again: &[LinkTimes], hosts: &Hosts) -> Vec<Retest> {
-    if hosts.ranks() as usize <= few_units::MAX_UNITS {
-        return links;
+/// Returns the links that are measured once more after this many attempts. Until [`TIMES_AGAIN`] these are the ordinary ones, and the slow
+/// ones that were slow each time until now; then those that have fewer rows in which no rank waited for a CPU, until twice as many attempts.
+/// Few links are all measured equally often, because the shortest times of all are compared. `again` has the rows that measured links again.
+pub fn once_more(links: Vec<Retest>, again: &[LinkTimes], hosts: &Hosts, attempts: usize) -> Vec<Retest> {
+    let mut links = links;
+    let decisive: Vec<(u64, Cow<'_, LinkTimes>)> =
+        again.iter().map(|times| (times.bytes, times.without_waiting())).collect();
+    if hosts.ranks() as usize > few_units::MAX_UNITS {
+        // Links of earlier looks have all their rows, those of this one not yet.
+        let of_size = |(bytes, times): &(u64, Cow<'_, LinkTimes>)| {
+            let known = LinkTimes { given_up: BTreeSet::new(), ..times.averaged() };
+            (*bytes, Retested::new(&known, hosts))
+        };
+        let known: BTreeMap<u64, Retested> = decisive.iter().map(of_size).collect();
+        let is_slow = |l: &Retest| known.get(&l.bytes).is_none_or(|known| known.is_slow(l.from, l.to));
+        links.retain(|l| !l.is_slow || is_slow(l));
     }
-    // Links of earlier looks have all their rows, those of this one not yet.
-    let of_size = |times: &LinkTimes| {
-        let known = LinkTimes { given_up: BTreeSet::new(), ..times.averaged() };
-        (times.bytes, Retested::new(&known, hosts))
-    };
-    let known: BTreeMap<u64, Retested> = again.iter().map(of_size).collect();
-    let is_slow = |l: &Retest| known.get(&l.bytes).is_none_or(|known| known.is_slow(l.from, l.to));
-    links.into_iter().filter(|l| !l.is_slow || is_slow(l)).collect()
+    if attempts >= TIMES_AGAIN {
+        let rows = |l: &Retest| {
+            let of_size = decisive.iter().find(|(bytes, _)| *bytes == l.bytes);
+            of_size.map_or(0, |(_, times)| times.times_again([l.from, l.to]))
+        };
+        links.retain(|l| attempts < 2 * TIMES_AGAIN && rows(l) < TIMES_AGAIN);
+    }
+    links
 }
 
 /// Link among the slowest of its kind.

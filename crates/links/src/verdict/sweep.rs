@@ -10,7 +10,7 @@ use ombx_record::{
     event::{Round, RoundMark},
     fact::HostFacts,
     file::RunWithRows,
-    link::{BENCH, RETEST},
+    link::{BENCH, RETEST, ends_of},
     order::sort_by_value,
     result::{Check, Growth, Level, MarkCode, Measurement, Run},
     unit::{Bytes, counted},
@@ -18,16 +18,18 @@ use ombx_record::{
 };
 
 use crate::{
-    causes::{self, Cause, Totals},
+    causes::{self, Cause, Errors, Totals},
     verdict::{
         Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR, MIN_LINKS, MIN_UNITS, MOST_ROWS,
         Reference, SlowComponent, SweptRun, TimesBySize,
         detection::{Detected, among_suspects, at_one_size, slow_of_sizes},
         few_units::{self, MAX_PARTS},
-        launches::{Launch, Step, Steps, median_over},
+        launches::{Launch, Step, Steps, decisive_median_over, median_over},
         link_name, no_verdict_reason,
         relative::evidence_sentence,
-        times::WAITING,
+        times::has_waited,
+        undecided::Undecided,
+        unsteady::{UnsteadyLink, Visits},
     },
 };
 
@@ -43,6 +45,7 @@ pub struct LinkSweep {
     /// The last launch; `None` before the first.
     last: Option<Launch>,
     steps: Steps,
+    visits: Visits,
     /// Communication pattern: the axis `pattern` of the rows.
     pub pattern: String,
     /// Memory of the buffers, the axis `memory`, unless it is that of the host.
@@ -60,8 +63,10 @@ pub struct LinkSweep {
     facts: Vec<HostFacts>,
     /// Counters of the hosts' devices that grew.
     grown: Totals,
+    /// Errors by the hosts that communicated.
+    errors: Errors,
     /// Expectations of the run.
-    expectations: Vec<Expectation>,
+    pub(super) expectations: Vec<Expectation>,
     reference: Option<Arc<Reference>>,
 }
 
@@ -175,11 +180,13 @@ impl LinkSweep {
         let launch = self.launch();
         self.launches[launch].add(row, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
         self.steps.add(row, launch);
+        self.visits.add(row, launch, &self.hosts);
         self.rows.all += 1;
-        self.rows.waited += usize::from(row.doubts().any(|mark| WAITING.contains(&mark.code)));
+        self.rows.waited += usize::from(row.trust.iter().any(has_waited));
         self.rows.doubtful += usize::from(row.doubts().next().is_some());
         row.trust.iter().for_each(|mark| self.count(mark.level, &mark.code, &mark.advice, 1));
         self.add_shared(row, 1);
+        self.add_errors(row, &ends_of(row).into_iter().collect::<Vec<_>>());
         let reason = || no_verdict_reason(row.trust.iter().map(|mark| &mark.code));
         self.obstacle = self.obstacle.take().or_else(reason);
     }
@@ -189,8 +196,8 @@ impl LinkSweep {
         let launch = self.launch();
         self.launches[launch].add_round(round, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
         self.steps.add_round(round, launch);
-        let is_waiting = |mark: &&RoundMark| WAITING.contains(&mark.mark.code);
-        let waiting: Vec<&RoundMark> = round.doubts().filter(is_waiting).collect();
+        self.visits.add_round(round, launch, &self.hosts);
+        let waiting: Vec<&RoundMark> = round.marks.iter().filter(|mark| has_waited(&mark.mark)).collect();
         self.rows.all += round.len();
         if !waiting.is_empty() {
             let waited = |link: &usize| waiting.iter().any(|mark| mark.has(*link));
@@ -201,6 +208,10 @@ impl LinkSweep {
             self.count(mark.level, &mark.code, &mark.advice, round.count(links));
         }
         self.add_shared(&round.row, round.len());
+        if !round.row.grown.is_empty() {
+            let links: Vec<[u32; 2]> = round.links().map(|(from, to, _)| [from, to]).collect();
+            self.add_errors(&round.row, &links);
+        }
         let reason = || no_verdict_reason(round.marks.iter().map(|mark| &mark.mark.code));
         self.obstacle = self.obstacle.take().or_else(reason);
     }
@@ -210,6 +221,7 @@ impl LinkSweep {
         let launch = self.launch();
         self.launches[launch] = of_launch.launches.first().cloned().unwrap_or_default();
         self.steps.join(&of_launch.steps, launch);
+        self.visits.join(&of_launch.visits, launch);
         self.leg_bytes.extend(&of_launch.leg_bytes);
         self.memory.clone_from(&of_launch.memory);
         self.pattern.clone_from(&of_launch.pattern);
@@ -223,6 +235,7 @@ impl LinkSweep {
             self.checks.entry(*bytes).or_default().add(*checks);
         }
         self.grown.join(&of_launch.grown);
+        self.errors.join(&of_launch.errors);
         self.obstacle = self.obstacle.take().or_else(|| of_launch.obstacle.clone());
     }
 
@@ -256,6 +269,12 @@ impl LinkSweep {
         self.marks.iter().map(|((level, code), (advice, rows))| (*level, code, advice.as_str(), *rows))
     }
 
+    /// Returns the times of all rows of the current launch.
+    #[cfg(test)]
+    pub(super) fn of_last_launch(&self) -> &TimesBySize {
+        self.launches.last().expect("a launch with rows")
+    }
+
     /// Returns the number of the current launch, from 0.
     fn launch(&mut self) -> usize {
         if self.launches.is_empty() {
@@ -279,6 +298,27 @@ impl LinkSweep {
         // Candidates are measured more often than other links: only their errors count, whose number is not compared.
         let is_again = row.axes.contains_key(RETEST);
         row.grown.iter().filter(|one| !is_again || is_error(one)).for_each(|one| self.grown.add(one));
+    }
+
+    /// Adds the errors that hosts counted while these links were measured. Candidates are measured more often than other links, unless the
+    /// ranks are few, so that the rows that measure them again do not count.
+    fn add_errors(&mut self, row: &Measurement, links: &[[u32; 2]]) {
+        let is_equal = self.hosts.ranks() as usize <= few_units::MAX_UNITS;
+        if row.axes.contains_key(RETEST) && !is_equal {
+            return;
+        }
+        for one in &row.grown {
+            let hosts_of = |ends: &[u32; 2]| ends.map(|rank| self.hosts.name(rank));
+            let partner = |[from, to]: [&'_ str; 2]| match one.host.as_str() {
+                host if host == from => Some(to.to_owned()),
+                host if host == to => Some(from.to_owned()),
+                _ => None,
+            };
+            let partners: BTreeSet<String> =
+                links.iter().map(hosts_of).filter_map(partner).filter(|host| *host != one.host).collect();
+            let partner = partners.first().filter(|_| partners.len() == 1);
+            self.errors.add(one, partner.map(String::as_str));
+        }
     }
 
     /// Returns the bandwidth in MB/s of a link at a message size. Returns `None` without bytes or time.
@@ -315,7 +355,9 @@ impl LinkSweep {
     /// Judges the links. Nothing else does: renderers read the verdict.
     pub fn verdict(&self) -> Verdict {
         let causes = causes::of_hosts(&self.facts, &self.grown.sums());
-        let mut verdict = self.findings(&causes).verdict(&self.hosts);
+        let mut findings = self.findings(&causes);
+        findings.errors = self.errors.findings(self.hosts.count(), &self.facts);
+        let mut verdict = findings.verdict(&self.hosts);
         self.add_causes(&mut verdict, causes);
         verdict
     }
@@ -333,7 +375,11 @@ impl LinkSweep {
                 .evidence
                 .extend(causes::sentence(&own).map(|causes| format!("possible cause: {causes}")));
         }
-        others.retain(|cause| !verdict.slow.iter().any(|slow| slow.hosts.contains(&cause.host)));
+        let is_said = |cause: &Cause| {
+            verdict.slow.iter().any(|slow| slow.hosts.contains(&cause.host))
+                || verdict.sentences.iter().any(|sentence| sentence.text.contains(&cause.text))
+        };
+        others.retain(|cause| !is_said(cause));
         if let (Some(last), Some(causes)) = (verdict.sentences.last_mut(), causes::sentence(&others)) {
             last.evidence.push(format!("besides, {causes}"));
         }
@@ -346,11 +392,23 @@ impl LinkSweep {
             findings.obstacle = Some(why.clone());
             return findings;
         }
-        let times = self.times();
+        let times = decisive_median_over(&self.launches, &self.hosts);
         let sizes: Vec<LinkTimes> = times.0.iter().map(LinkTimes::averaged).collect();
         findings.sample = sizes.iter().find_map(LinkTimes::sample);
+        let all = if self.rows.waited > 0 { self.averaged() } else { Vec::new() };
+        let undecided = Undecided::new(&all, &sizes);
+        findings.undecided = undecided.clause(&self.hosts);
         for expectation in &self.expectations {
-            expectation.judge(&sizes, self, &mut findings);
+            // Waiting makes times longer, so that all rows can show that a demand is met.
+            let rows = if all.is_empty() { &sizes } else { &all };
+            expectation.judge(rows, &undecided, self, &mut findings);
+        }
+        if self.reference.is_some() {
+            findings.open.extend(findings.undecided.clone());
+        }
+        if !sizes.is_empty() && sizes.iter().all(|times| times.sweep.is_empty()) {
+            findings.doubt = self.disturbance().or_else(|| findings.undecided.clone());
+            return findings;
         }
         if let Some(reference) = &self.reference {
             reference.judge(&sizes, &self.hosts, &mut findings);
@@ -376,21 +434,19 @@ impl LinkSweep {
                 (found.slow, found.nameable) = (both, None);
             }
         }
-        let found = times.0.iter().zip(&mut detected).flat_map(|(times, found)| {
-            std::mem::take(&mut found.slow).into_iter().map(move |slow| (times, slow))
+        let unsure = detected.iter_mut().flat_map(|found| std::mem::take(&mut found.unsure)).collect();
+        let slow = detected.iter_mut().flat_map(|found| std::mem::take(&mut found.slow)).collect();
+        findings.slow = slow_of_sizes(slow);
+        let parts: Vec<Component> = findings.slow.iter().map(|slow| slow.component.clone()).collect();
+        findings.unsteady = self.visits.unsteady(&self.hosts, &parts);
+        let waited = undecided.slow(&all, &self.hosts, tests).into_iter().next().map(|slow| {
+            let what = slow.sentence(&self.hosts);
+            format!("{what}, but ranks waited for a CPU in these rows: stop other programs and repeat")
         });
-        let (waited, slow): (Vec<_>, Vec<_>) =
-            found.partition(|(times, slow)| times.is_disturbed(&slow.component, &self.hosts));
-        let of_sizes = |found: Vec<(&LinkTimes, SlowComponent)>| {
-            slow_of_sizes(found.into_iter().map(|(_, slow)| slow).collect())
-        };
-        findings.slow = of_sizes(slow);
-        let waited = of_sizes(waited).into_iter().map(|slow| slow.sentence(&self.hosts)).next().map(|what| {
-            format!(
-                "{what}, but in most of these rows ranks waited for a CPU: stop other programs and repeat"
-            )
-        });
-        let doubt = waited.or_else(|| findings.doubt.take());
+        let unsure = slow_of_sizes(unsure).into_iter().next().map(|slow| slow.sentence(&self.hosts));
+        let unsure =
+            few_units::too_coarse(&detected).and_then(|coarse| Some(format!("{}, but {coarse}", unsure?)));
+        let doubt = waited.or(unsure).or_else(|| findings.doubt.take());
         let reason = || self.shortage(&sizes).or_else(|| few_units::too_coarse(&detected));
         findings.doubt = doubt.or_else(|| match (self.disturbance(), reason()) {
             // One link is too few however it was measured.
@@ -410,7 +466,7 @@ impl LinkSweep {
             return Vec::new();
         }
         let looks = self.last.as_ref().map_or(1, Launch::launch_count).saturating_sub(1).max(LOOKS);
-        let times = self.times();
+        let times = decisive_median_over(&self.launches, &self.hosts);
         // All looks together have the error probability of the verdict at the end.
         let sizes = times.0.len() * looks;
         slow_of_sizes(times.0.iter().flat_map(|of_size| self.certainly_slow(of_size, sizes)).collect())
@@ -419,10 +475,7 @@ impl LinkSweep {
     /// Returns the slow parts at one of several sizes that are confirmed before the end of the sweep.
     fn certainly_slow(&self, times: &LinkTimes, sizes: usize) -> Vec<SlowComponent> {
         let found = at_one_size(&times.averaged(), &self.hosts, sizes).slow;
-        let is_certain = |slow: &SlowComponent| {
-            !times.alone.is_empty() && !times.is_disturbed(&slow.component, &self.hosts)
-        };
-        found.into_iter().filter(is_certain).collect()
+        found.into_iter().filter(|_| !times.alone.is_empty()).collect()
     }
 
     /// Returns the number of hosts, or of ranks of the only host.
@@ -477,7 +530,10 @@ impl LinkSweep {
         let groups = self.units();
         let of_kind = |l: &&Link| hosts.same_host(l.from, l.to) == inside;
         let links = sizes.iter().map(|times| times.sweep.iter().filter(of_kind).count()).min().unwrap_or(0);
-        if groups >= MIN_UNITS && links >= MIN_LINKS {
+        // Few ranks are searched together, which takes no number of links but that of the fewest hosts.
+        let is_few = hosts.ranks() as usize <= few_units::MAX_UNITS;
+        let least = if is_few { MIN_UNITS * (MIN_UNITS - 1) / 2 } else { MIN_LINKS };
+        if groups >= MIN_UNITS && links >= least {
             return None;
         }
         let of = if inside { format!("{groups} ranks") } else { format!("{groups} hosts") };
@@ -491,7 +547,10 @@ impl LinkSweep {
             Some(seen) => format!("; {seen}"),
             None => String::new(),
         };
-        let needed = format!("an all-clear takes at least {MIN_UNITS} {unit} and {MIN_LINKS} links");
+        let needed = format!(
+            "an all-clear takes at least {MIN_UNITS} {unit} and {least} links between them; --expect compares each link \
+             with a figure"
+        );
         Some(format!("{what} {why} ({needed}){seen}"))
     }
 }
@@ -525,10 +584,16 @@ pub(super) struct Findings {
     slow: Vec<SlowComponent>,
     /// Slow hosts that were tested because they have a possible cause, and that the times alone do not name.
     suspected: BTreeSet<Component>,
+    /// Errors by which hosts stand out.
+    errors: Vec<Cause>,
+    /// Links that are slow in some of their measurements.
+    unsteady: Vec<UnsteadyLink>,
     /// Sentences on expectations and a reference that the links miss.
     pub(super) missed: Vec<String>,
     /// Sentences on expectations and a reference that all links meet.
     pub(super) met: Vec<String>,
+    /// Sentences on demands that are neither met nor missed, because ranks waited for a CPU.
+    pub(super) open: Vec<String>,
     /// Reason why a comparison of the links with each other does not show that nothing is slow.
     pub(super) doubt: Option<String>,
     /// Clause on the smallest slow link that would have been named.
@@ -537,15 +602,20 @@ pub(super) struct Findings {
     nameable: Vec<Nameable>,
     /// Clause on the sample by which the links are judged.
     sample: Option<String>,
+    /// Clause on links that are not judged.
+    undecided: Option<String>,
 }
 
 impl Findings {
     /// Returns the conclusion. Links that meet a demand of the user are not in doubt because they are few.
     fn conclusion(&self) -> Conclusion {
-        let Findings { obstacle, slow, missed, met, doubt, .. } = self;
+        let Findings { obstacle, slow, errors, unsteady, missed, met, open, doubt, .. } = self;
         match (obstacle, slow.is_empty() && missed.is_empty(), doubt) {
-            (Some(_), ..) => Conclusion::None,
-            (_, false, _) => Conclusion::Slow,
+            (Some(_), ..) if errors.is_empty() => Conclusion::None,
+            (None, false, _) => Conclusion::Slow,
+            _ if !errors.is_empty() => Conclusion::Errors,
+            _ if !unsteady.is_empty() => Conclusion::Unsteady,
+            _ if !open.is_empty() => Conclusion::None,
             (_, true, Some(_)) if met.is_empty() => Conclusion::None,
             _ => Conclusion::Clear,
         }
@@ -555,8 +625,9 @@ impl Findings {
     fn sentences(&self, hosts: &Hosts) -> Vec<Sentence> {
         let of =
             |conclusion, text: &str| Sentence { conclusion, text: text.to_owned(), evidence: Vec::new() };
+        let errors = self.errors.iter().map(|error| of(Conclusion::Errors, &error.text));
         if let Some(why) = &self.obstacle {
-            return vec![of(Conclusion::None, why)];
+            return errors.chain([of(Conclusion::None, why)]).collect();
         }
         let suspected = "tested because it has a possible cause: so few times alone do not tell which of \
                          two hosts are slow";
@@ -568,24 +639,38 @@ impl Findings {
         });
         let links: Vec<[u32; 2]> = self.slow.iter().filter_map(|slow| slow.component.link()).collect();
         let missed = self.missed.iter().map(|text| of(Conclusion::Slow, text));
-        let met = self.met.iter().map(|text| of(Conclusion::Clear, text));
-        let mut all: Vec<Sentence> = slow.chain(missed).chain(met).collect();
-        let demands = !self.missed.is_empty() || !self.met.is_empty();
+        let open = self.open.iter().map(|text| of(Conclusion::None, text));
+        let met = open.chain(self.met.iter().map(|text| of(Conclusion::Clear, text)));
+        let unsteady = self.unsteady.iter().map(|link| {
+            let [text, evidence] = link.sentence(hosts);
+            Sentence { evidence: vec![evidence], ..of(Conclusion::Unsteady, &text) }
+        });
+        let mut all: Vec<Sentence> = slow.chain(missed).chain(errors).chain(unsteady).chain(met).collect();
+        let demands = !self.missed.is_empty() || !self.met.is_empty() || !self.open.is_empty();
         match (&self.doubt, &self.power, all.last_mut()) {
             (Some(why), _, Some(last)) if demands => {
                 last.evidence.push(format!("not compared with each other: {why}"));
             }
-            (Some(why), _, None) => all.push(of(Conclusion::None, why)),
+            (Some(why), ..) if self.slow.is_empty() => all.push(of(Conclusion::None, why)),
             (None, power, _) if self.slow.is_empty() => {
-                let power = power.as_ref().map_or(String::new(), |power| format!("; {power}"));
+                let rest = power.iter().chain(self.undecided.iter().filter(|_| !demands));
+                let power: String = rest.map(|clause| format!("; {clause}")).collect();
                 let groups = (0..hosts.levels()).map(|level| format!("{}, ", hosts.noun(level)));
                 let mut groups: Vec<String> = groups.collect();
                 groups.dedup();
-                let text = format!("no {}host, rank or link stands out{power}", groups.concat());
+                let does = if self.unsteady.is_empty() { "stands out" } else { "is slow all the time" };
+                let text = format!("no {}host, rank or link {does}{power}", groups.concat());
                 all.push(of(Conclusion::Clear, &text));
             }
-            (_, Some(power), Some(last)) => last.evidence.push(format!("besides, {power}")),
+            (_, Some(power), Some(last)) => {
+                last.evidence.push(format!("besides, {power}, less slow ones more seldom"));
+            }
             _ => {}
+        }
+        let is_said =
+            all.last().is_some_and(|last| self.undecided.iter().any(|clause| last.text.contains(clause)));
+        if let (Some(undecided), Some(last), false) = (&self.undecided, all.last_mut(), is_said) {
+            last.evidence.push(undecided.clone());
         }
         if let (Some(host), Some(last)) = (common_host(links.into_iter(), hosts), all.last_mut()) {
             last.evidence.push(format!("host {host} is an end of all slow links"));

@@ -1,6 +1,9 @@
 //! Times of links.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet, HashMap},
+};
 
 use ombx_record::{
     event::{Round, RoundMark},
@@ -10,13 +13,9 @@ use ombx_record::{
     result::{Level, Mark, MarkCode, Measurement},
     stats,
     unit::counted,
-    verdict::Component,
 };
 
 use crate::verdict::{Hosts, TIMES_AGAIN};
-
-/// Marks of ranks that waited for a CPU.
-pub(super) const WAITING: [MarkCode; 3] = [MarkCode::Preempted, MarkCode::Stolen, MarkCode::Waited];
 
 /// Standard deviation of the smallest of one, two and three normally distributed values, in theirs (David and Nagaraja, Order Statistics).
 const SPREADS_OF_SHORTEST: [f64; 3] = [1.0, 0.826, 0.748];
@@ -79,8 +78,8 @@ pub struct LinkTimes {
     pub shortest: Vec<Link>,
     /// Standard error of the logarithm of a link's time by which its rows disagree, once they are averaged.
     pub(super) row_error: f64,
-    /// Ends of the rows that are invalid because ranks waited for a CPU.
-    pub(super) disturbed: Vec<[u32; 2]>,
+    /// Rows of all three kinds in which ranks waited for a CPU.
+    pub(super) waited: Vec<Link>,
 }
 
 impl LinkTimes {
@@ -100,7 +99,9 @@ impl LinkTimes {
         let (attempts, given_up) = self.attempts();
         let mut sweep = average(&self.sweep);
         let again: BTreeSet<(u32, u32)> = alone.iter().chain(&reference).map(|l| (l.from, l.to)).collect();
-        let is_repeated = self.level == 0 && !sweep.is_empty() && again.len() == sweep.len();
+        // All rows of a link in the sweep may be of ranks that waited.
+        let is_repeated =
+            self.level == 0 && !again.is_empty() && sweep.iter().all(|l| again.contains(&(l.from, l.to)));
         let shortest = shortest(&rows);
         if is_repeated {
             sweep.clone_from(&shortest);
@@ -140,12 +141,15 @@ impl LinkTimes {
 
     /// Returns the ends and the time of each row, sorted by link.
     fn by_link(&self, rows: &[Link]) -> Vec<((u32, u32), f32)> {
-        let ends =
-            |l: &Link| if self.directed { (l.from, l.to) } else { (l.from.min(l.to), l.from.max(l.to)) };
         let known = rows.iter().filter(|l| l.ns.is_finite() && l.ns > 0.0);
-        let mut rows: Vec<((u32, u32), f32)> = known.map(|l| (ends(l), l.ns)).collect();
+        let mut rows: Vec<((u32, u32), f32)> = known.map(|l| (self.ends(l), l.ns)).collect();
         rows.sort_by_key(|(ends, _)| *ends);
         rows
+    }
+
+    /// Returns the ends of the link of a row: the lower one first, unless each direction is a link.
+    fn ends(&self, l: &Link) -> (u32, u32) {
+        if self.directed { (l.from, l.to) } else { (l.from.min(l.to), l.from.max(l.to)) }
     }
 
     /// Returns one entry per link with a figure of the times of its rows.
@@ -184,7 +188,7 @@ impl LinkTimes {
         }
         self.sweep.push(link);
         if waited {
-            self.disturbed.push([link.from, link.to]);
+            self.waited.push(link);
         }
         while self.sweep.len() > most_rows(most, hosts) {
             self.level += 1;
@@ -196,12 +200,13 @@ impl LinkTimes {
     pub(super) fn leave_sample(&mut self, hosts: &Hosts) {
         let level = self.level;
         let leaves = |from: u32, to: u32| !is_sampled(hosts.sample_level(level, from, to), from, to);
-        let waited: BTreeSet<[u32; 2]> =
-            self.disturbed.iter().filter(|[from, to]| leaves(*from, *to)).copied().collect();
-        self.disturbed.retain(|ends| !waited.contains(ends));
         let left: Vec<Link> = self.sweep.extract_if(.., |row| leaves(row.from, row.to)).collect();
+        // Links outside the sample can have rows that measured them again, which keep their entries.
+        let waited: BTreeSet<(u32, u32, u32)> = self.waited.iter().map(identity).collect();
+        let rows: BTreeSet<(u32, u32, u32)> = left.iter().map(identity).collect();
+        self.waited.retain(|row| !rows.contains(&identity(row)));
         for link in left {
-            self.leave_out(LinkRow { link, waited: waited.contains(&[link.from, link.to]) }, hosts);
+            self.leave_out(LinkRow { link, waited: waited.contains(&identity(&link)) }, hosts);
         }
     }
 
@@ -254,16 +259,57 @@ impl LinkTimes {
         SPREADS_OF_SHORTEST[rows - 1] * if self.directed { 1.0 } else { std::f64::consts::SQRT_2 }
     }
 
-    /// Returns whether most rows of a component are invalid because ranks waited for a CPU.
-    pub(super) fn is_disturbed(&self, part: &Component, hosts: &Hosts) -> bool {
-        let kept = self.sweep.iter().chain(&self.alone).chain(&self.reference);
-        let rows = kept.filter(|l| hosts.has_link(part, [l.from, l.to])).count();
-        let disturbed = self.disturbed.iter().filter(|ends| hosts.has_link(part, **ends)).count();
-        let outside = self.outside.rows().into_iter();
-        let outside = outside.filter(|row| hosts.has_link(part, [row.link.from, row.link.to]));
-        let (more, waited) =
-            outside.fold((0, 0), |(rows, waited), row| (rows + 1, waited + usize::from(row.waited)));
-        2 * (disturbed + waited) > rows + more
+    /// Returns the rows that may decide: those in which no rank waited for a CPU, of links with enough of them. A link that is measured again
+    /// as often as others needs as many such rows. Otherwise none of its rows decides.
+    pub(super) fn decisive(&self) -> Cow<'_, LinkTimes> {
+        let Cow::Owned(mut times) = self.without_waiting() else { return Cow::Borrowed(self) };
+        let all = self.alone.iter().chain(&self.reference);
+        let all: BTreeSet<(u32, u32)> = all.map(|row| self.ends(row)).collect();
+        let has_few = |ends: &(u32, u32)| {
+            !times.given_up.contains(ends) && times.times_again((*ends).into()) < times.attempts
+        };
+        let undecided: BTreeSet<(u32, u32)> = all.into_iter().filter(has_few).collect();
+        for rows in [&mut times.sweep, &mut times.alone, &mut times.reference] {
+            rows.retain(|row| !undecided.contains(&self.ends(row)));
+        }
+        Cow::Owned(times)
+    }
+
+    /// Returns the rows in which no rank waited for a CPU.
+    pub(super) fn without_waiting(&self) -> Cow<'_, LinkTimes> {
+        if self.waited.is_empty() && !self.outside.rows().iter().any(|row| row.waited) {
+            return Cow::Borrowed(self);
+        }
+        // Rows in which ranks waited count as measurements.
+        let (attempts, given_up) = self.attempts();
+        let waited: BTreeSet<(u32, u32, u32)> = self.waited.iter().map(identity).collect();
+        let rest = |rows: &[Link]| -> Vec<Link> {
+            rows.iter().filter(|row| !waited.contains(&identity(row))).copied().collect()
+        };
+        Cow::Owned(LinkTimes {
+            sweep: rest(&self.sweep),
+            alone: rest(&self.alone),
+            reference: rest(&self.reference),
+            outside: self.outside.without_waiting(),
+            waited: Vec::new(),
+            attempts,
+            given_up,
+            ..self.clone()
+        })
+    }
+
+    /// Returns the number of rows that measure a link again.
+    pub(super) fn times_again(&self, [from, to]: [u32; 2]) -> usize {
+        let ends = self.ends(&Link { from, to, ns: 0.0 });
+        self.alone.iter().chain(&self.reference).filter(|row| self.ends(row) == ends).count()
+    }
+
+    /// Returns the links of which other times have none. Both are averaged.
+    pub(super) fn missing_in(&self, other: &LinkTimes) -> BTreeSet<(u32, u32)> {
+        let links = |times: &LinkTimes| -> BTreeSet<(u32, u32)> {
+            times.sweep.iter().chain(&times.outliers).map(|row| times.ends(row)).collect()
+        };
+        links(self).difference(&links(other)).copied().collect()
     }
 
     /// Returns the links of a map, and the number of ranks that a block of it has at least. Of a sample, the slowest rows of blocks.
@@ -367,7 +413,7 @@ impl TimesBySize {
     pub fn add(&mut self, row: &Measurement, hosts: &Hosts, most: usize) {
         let (Some(link), Some(bytes)) = (Link::of_row(row), row.bytes) else { return };
         let times = self.of_size(row, bytes);
-        let waited = row.trust.iter().any(is_of_waiting);
+        let waited = row.trust.iter().any(has_waited);
         let again = match row.axes.get(RETEST).map(String::as_str) {
             None => return times.add(LinkRow { link, waited }, hosts, most),
             Some(ALONE) => &mut times.alone,
@@ -375,7 +421,7 @@ impl TimesBySize {
         };
         again.push(link);
         if waited {
-            times.disturbed.push([link.from, link.to]);
+            times.waited.push(link);
         }
     }
 
@@ -383,7 +429,7 @@ impl TimesBySize {
     pub(super) fn add_round(&mut self, round: &Round, hosts: &Hosts, most: usize) {
         let Some(bytes) = round.row.bytes else { return };
         let times = self.of_size(&round.row, bytes);
-        let waiting: Vec<&RoundMark> = round.marks.iter().filter(|mark| is_of_waiting(&mark.mark)).collect();
+        let waiting: Vec<&RoundMark> = round.marks.iter().filter(|mark| has_waited(&mark.mark)).collect();
         for (at, (from, to, ns)) in round.links().enumerate() {
             let waited = waiting.iter().any(|mark| mark.has(at));
             times.add(LinkRow { link: Link { from, to, ns }, waited }, hosts, most);
@@ -401,9 +447,20 @@ impl TimesBySize {
     }
 }
 
-/// Returns whether a row with this mark is invalid because ranks waited for a CPU.
-fn is_of_waiting(mark: &Mark) -> bool {
-    mark.level == Level::Invalid && WAITING.contains(&mark.code)
+/// Returns whether a row with this mark decides nothing, because a rank waited for a CPU. The bound of the mark `waited` leaves out threads of
+/// the kernel that wait for the same CPU and carry the message, so that a note counts too. Single preemptions, and the time of other virtual
+/// machines, count from the level on at which they could have moved the median.
+pub(super) fn has_waited(mark: &Mark) -> bool {
+    match mark.code {
+        MarkCode::Waited => true,
+        MarkCode::Preempted | MarkCode::Stolen => mark.level >= Level::Caution,
+        _ => false,
+    }
+}
+
+/// Returns the ends and the time of a row, by which it is found again.
+fn identity(row: &Link) -> (u32, u32, u32) {
+    (row.from, row.to, row.ns.to_bits())
 }
 
 /// Maximum number of rows of one message size that are kept, unless there are more than `ROWS_PER_RANK` for each rank.
@@ -446,14 +503,25 @@ struct Outlier {
 }
 
 impl Outlier {
+    /// Removes the row in which ranks waited for a CPU, if the other one is left.
+    fn drop_waited(&mut self) {
+        match self.back {
+            Some(back) if self.row.waited => *self = Outlier { row: back, back: None },
+            Some(back) if back.waited => self.back = None,
+            _ => {}
+        }
+    }
+
     fn rows(self) -> impl Iterator<Item = LinkRow> {
         std::iter::once(self.row).chain(self.back)
     }
 
-    /// Returns the time by which links are compared: the mean of the rows.
+    /// Returns the time by which links are compared: the mean of the rows in which no rank waited for a CPU; 0 without any.
     fn time(&self) -> f32 {
-        let ns = self.row.link.ns;
-        self.back.map_or(ns, |back| f32::midpoint(ns, back.link.ns))
+        match (Some(self.row).filter(|row| !row.waited), self.back.filter(|row| !row.waited)) {
+            (Some(row), Some(back)) => f32::midpoint(row.link.ns, back.link.ns),
+            (row, back) => row.or(back).map_or(0.0, |row| row.link.ns),
+        }
     }
 }
 
@@ -542,6 +610,18 @@ impl Outliers {
                 *least = slowest.iter().map(Outlier::time).fold(f32::MAX, f32::min);
             }
         }
+    }
+
+    /// Returns the rows in which no rank waited for a CPU.
+    fn without_waiting(&self) -> Outliers {
+        let mut all = self.clone();
+        for links in all.slowest.values_mut() {
+            links.retain(|link| link.time() > 0.0);
+            links.iter_mut().for_each(Outlier::drop_waited);
+        }
+        all.pending.retain(|_, link| link.time() > 0.0);
+        all.pending.values_mut().for_each(Outlier::drop_waited);
+        all
     }
 
     /// Returns the rows of the links that are kept, in the order of their ends, and whether ranks waited in them.

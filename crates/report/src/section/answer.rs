@@ -165,6 +165,8 @@ fn verdicts(runs: &RunList<'_>, links: &LinkRun) -> Vec<Finding> {
     for (at, sentence) in links.verdict.sentences.iter().enumerate() {
         let (class, badge) = match sentence.conclusion {
             Conclusion::Slow => ("is-bad", "Slow"),
+            Conclusion::Errors => ("is-bad", "Errors"),
+            Conclusion::Unsteady => ("is-bad", "Unsteady"),
             Conclusion::Clear => ("is-good", "Links"),
             Conclusion::None => ("", "No verdict"),
         };

@@ -235,6 +235,8 @@ fn demands_and_failures_are_critical_for_monitoring() {
     let none = Verdict::incomplete("x");
     let clear = Verdict { conclusion: Conclusion::Clear, ..none.clone() };
     let missed = Verdict { conclusion: Conclusion::Slow, missed: 1, ..none.clone() };
+    let [errors, unsteady] =
+        [Conclusion::Errors, Conclusion::Unsteady].map(|conclusion| Verdict { conclusion, ..none.clone() });
     let failed = Tally { failed: 1, ..Tally::default() };
     let skipped = Tally { skipped: 1, ..Tally::default() };
     for (verdict, tally, expected) in [
@@ -242,6 +244,8 @@ fn demands_and_failures_are_critical_for_monitoring() {
         (&clear, failed, Status::Critical),
         (&clear, skipped, Status::Unknown),
         (&missed, Tally::default(), Status::Critical),
+        (&errors, Tally::default(), Status::Warning),
+        (&unsteady, Tally::default(), Status::Warning),
         (&none, Tally::default(), Status::Unknown),
         (&none, failed, Status::Critical),
     ] {

@@ -193,15 +193,18 @@ fn a_slow_link_is_measured_again_and_named() {
     memory.rows.iter().for_each(|row| times.add(row, &hosts, MOST_ROWS));
     let retests: Vec<&Measurement> =
         memory.rows.iter().filter(|r| r.axes.get("retest").is_some_and(|v| v == "alone")).collect();
-    assert_eq!(retests.len(), 2 * 4 * TIMES_AGAIN);
+    // Rows in which these threads waited for a CPU are measured again, as often once more.
+    let as_often = |rows: usize, links: usize| {
+        let least = 2 * links * TIMES_AGAIN;
+        assert!((least..=2 * least).contains(&rows), "{links} links: {rows} rows");
+    };
+    as_often(retests.len(), 4);
     let keys: BTreeSet<&str> = memory.rows.iter().map(|row| row.key.as_str()).collect();
     assert_eq!(keys.len(), memory.rows.len());
-    assert_eq!(
-        retests.iter().filter(|r| (axis(r, "from"), axis(r, "to")) == (2, 4)).count(),
-        2 * TIMES_AGAIN
-    );
+    as_often(retests.iter().filter(|r| (axis(r, "from"), axis(r, "to")) == (2, 4)).count(), 1);
     let ordinary = memory.rows.iter().filter(|r| r.axes.get("retest").is_some_and(|v| v == "reference"));
-    assert_eq!(ordinary.count(), 2 * (15 - 4) * TIMES_AGAIN, "few links are all measured again");
+    // Few links are all measured again.
+    as_often(ordinary.count(), 15 - 4);
     let found = find_slow(&times.0, &hosts);
     assert_eq!(found.iter().map(|s| s.component.clone()).collect::<Vec<_>>(), [Component::Link(2, 4)]);
     assert!(find_slow(&times.0[..0], &hosts).is_empty());

@@ -1,6 +1,9 @@
 //! Causes of slow parts, by the sweep over links that ships.
 
-use ombx_links::verdict::{LinkSweep, TIMES_AGAIN, retest_candidates};
+use ombx_links::{
+    causes::Errors,
+    verdict::{LinkSweep, TIMES_AGAIN, retest_candidates},
+};
 use ombx_record::{
     fact::{Fact, Facts, HostFacts},
     link::{ALONE, BENCH, REFERENCE, RETEST},
@@ -37,6 +40,41 @@ pub(super) fn simulate(lines: &mut Lines, times: u64, few: u64, seed: u64) {
     lines.share(suspects, "both slow: both are named", slow, [POWER, 100.0]);
     let grows = "a slow host of ten, whose counter grows as those of others: it is a cause";
     lines.share("counters under load: 1 %", grows, [accused, few], [0.0, 1.0]);
+    let rule = "errors of a host: 1 %";
+    lines.share(rule, "five equal hosts, bursts of errors", with_errors(times, seed, None), [0.0, 1.0]);
+    lines.share(
+        rule,
+        "a host that receives damaged packets",
+        with_errors(times, seed, Some(3)),
+        [POWER, 100.0],
+    );
+}
+
+/// Counts the sweeps over five hosts with a finding of errors, and all sweeps. Bursts of errors meet any host, or those of each row only one.
+fn with_errors(times: u64, seed: u64, faulty: Option<u32>) -> [u64; 2] {
+    const HOSTS: u32 = 5;
+    let mut random = Uniform::new(seed ^ 46);
+    let mut found = 0;
+    for _ in 0..times {
+        let mut errors = Errors::default();
+        let pairs = (0..HOSTS).flat_map(|a| (0..HOSTS).map(move |b| [a, b])).filter(|[a, b]| a != b);
+        // Each pair has a row in both directions, and the links of few hosts are all measured again three times.
+        for [a, b] in
+            pairs.flat_map(|[a, b]| std::iter::repeat_n([a, b], if a < b { 1 + TIMES_AGAIN } else { 1 }))
+        {
+            let (counts, by) = match faulty {
+                Some(faulty) if ![a, b].contains(&faulty) => continue,
+                Some(faulty) => (faulty, 20 + (random.next() * 20.0) as u64),
+                None if random.next() < 0.8 => continue,
+                None => (if random.next() < 0.5 { a } else { b }, 1000f64.powf(random.next()) as u64),
+            };
+            let [device, counter] = ["Tcp", "InErrs"].map(String::from);
+            let partner = if counts == a { b } else { a };
+            errors.add(&Growth { host: name(counts), device, counter, by }, Some(&name(partner)));
+        }
+        found += u64::from(!errors.findings(HOSTS as usize, &[]).is_empty());
+    }
+    [found, times]
 }
 
 /// Counts the verdicts with a finding on four hosts, and all verdicts.

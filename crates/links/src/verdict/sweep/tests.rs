@@ -28,16 +28,31 @@ fn text(sweep: &LinkSweep) -> String {
     sweep.verdict().lines().join("\n")
 }
 
+/// Returns a sweep over four hosts that lacks a link.
+fn five_of_six_links() -> LinkSweep {
+    let mut sweep = sweep(4, |_, _| 1000.0);
+    let times = &mut sweep.launches[0].0[0];
+    for rows in [&mut times.sweep, &mut times.reference] {
+        rows.retain(|row| (row.from.min(row.to), row.from.max(row.to)) != (0, 1));
+    }
+    sweep
+}
+
 #[test]
 fn few_links_are_never_an_all_clear() {
-    for hosts in 2..=4 {
+    for hosts in 2..=3 {
         let healthy = sweep(hosts, |_, _| 1000.0);
         assert_eq!(healthy.verdict().conclusion, Conclusion::None, "{hosts}: {}", text(&healthy));
         assert!(text(&healthy).starts_with("no verdict: "), "{}", text(&healthy));
+        assert!(text(&healthy).contains("at least 4 hosts and 6 links"), "{}", text(&healthy));
     }
-    let healthy = sweep(5, |_, _| 1000.0);
-    assert_eq!(healthy.verdict().conclusion, Conclusion::Clear, "{}", text(&healthy));
-    assert!(text(&healthy).contains("would have been named"), "{}", text(&healthy));
+    for hosts in [4, 5] {
+        let healthy = sweep(hosts, |_, _| 1000.0);
+        assert_eq!(healthy.verdict().conclusion, Conclusion::Clear, "{}", text(&healthy));
+        assert!(text(&healthy).contains("would have been named"), "{}", text(&healthy));
+    }
+    let one_less = five_of_six_links();
+    assert_eq!(one_less.verdict().conclusion, Conclusion::None, "{}", text(&one_less));
 }
 
 #[test]
@@ -127,11 +142,11 @@ fn what_grows_after_the_rows_counts_unless_they_were_measured_again() {
 fn the_reason_of_no_verdict_is_the_true_one() {
     let waiting = || {
         let rows = Rows { all: 12, waited: 12, ..Rows::default() };
-        LinkSweep { rows, ..sweep(4, |_, _| 1000.0) }
+        LinkSweep { rows, ..five_of_six_links() }
     };
     let said = text(&waiting());
     assert!(said.starts_with("no verdict: ranks waited for a CPU in all rows: "), "{said}");
-    assert!(said.contains("6 links between 4 hosts are too few"), "{said}");
+    assert!(said.contains("5 links between 4 hosts are too few"), "{said}");
     let some = LinkSweep { rows: Rows { all: 12, waited: 6, ..Rows::default() }, ..waiting() };
     assert!(!text(&some).contains("waited"), "{}", text(&some));
     let few = LinkSweep { rows: Rows { all: 2, waited: 2, ..Rows::default() }, ..sweep(2, |_, _| 1000.0) };
@@ -184,7 +199,8 @@ fn a_part_whose_ranks_waited_for_a_cpu_is_not_named() {
     assert_eq!(slow.verdict().conclusion, Conclusion::Slow);
     let on_it = |l: &&Link| l.from == 2 || l.to == 2;
     let times = &mut slow.launches[0].0[0];
-    times.disturbed = times.sweep.iter().filter(on_it).map(|l| [l.from, l.to]).collect();
+    times.waited = times.sweep.iter().chain(&times.reference).filter(on_it).copied().collect();
+    slow.rows = Rows { all: 30, waited: 12, ..Rows::default() };
     assert_eq!(slow.verdict().conclusion, Conclusion::None);
     assert!(text(&slow).starts_with("no verdict: host h3 is slow"), "{}", text(&slow));
     assert!(text(&slow).contains("waited for a CPU"), "{}", text(&slow));
@@ -219,4 +235,34 @@ fn a_link_is_slow_only_if_it_is_slow_in_most_launches() {
     assert!(text(&lasting).starts_with("verdict: the link between h1 and h2 is slow"), "{}", text(&lasting));
     let first_alone = LinkSweep { launches: wandering.launches[..1].to_vec(), ..wandering };
     assert_eq!(first_alone.verdict().conclusion, Conclusion::Slow, "{}", text(&first_alone));
+}
+
+/// Times of healthy links, while frames of host 4 arrive damaged.
+#[test]
+fn errors_are_a_finding_beside_ordinary_times() {
+    let errors = |host: u32, rows: usize| {
+        let mut damaged = sweep(5, |_, _| 1000.0);
+        for at in 0..rows as u32 {
+            let [device, counter] = ["Tcp", "InErrs"].map(String::from);
+            let grown = vec![Growth { host: format!("h{}", host + 1), device, counter, by: 29 }];
+            let mut row = Measurement { grown, ..Measurement::new("links", "links", Metric::Latency, 2) };
+            let ends = [host, (host + 1 + at % 4) % 5];
+            let axes = [("from", ends[0]), ("to", ends[1])];
+            row.axes.extend(axes.map(|(axis, rank)| (axis.to_owned(), rank.to_string())));
+            damaged.add(&row);
+        }
+        damaged
+    };
+    let damaged = errors(3, 16);
+    let verdict = damaged.verdict();
+    assert_eq!(verdict.conclusion, Conclusion::Errors);
+    let said = text(&damaged);
+    let expected = "verdict: wrong checksums: h4 counted Tcp InErrs +464, others 0; a guess: cable, port or adapter of h4";
+    assert!(said.starts_with(expected), "{said}");
+    assert!(said.contains("verdict: no host, rank or link stands out; "), "{said}");
+    assert!(!said.contains("besides, h4"), "it is said once: {said}");
+    let few = errors(3, 2);
+    assert_eq!(few.verdict().conclusion, Conclusion::Clear, "one burst may meet any host: {}", text(&few));
+    let shared = LinkSweep { obstacle: Some("ranks share CPUs".into()), ..errors(3, 16) };
+    assert_eq!(shared.verdict().conclusion, Conclusion::Errors, "{}", text(&shared));
 }

@@ -234,7 +234,7 @@ fn judged(fabric: &Fabric, schedule: &Schedule, rounds: Option<u32>) -> Vec<Comp
             alone.add(&row, &sweep.hosts, MOST_ROWS);
             sweep.add(&row);
         }
-        again = verdict::once_more(again, &alone.0, &sweep.hosts);
+        again = verdict::once_more(again, &alone.0, &sweep.hosts, attempt);
     }
     sweep.verdict().components()
 }

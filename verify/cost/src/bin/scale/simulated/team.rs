@@ -8,7 +8,7 @@ use std::{
 
 use ombx_core::team::{BYTES_OF_TURN, Fabric, Team};
 use ombx_cost::link::BYTES;
-use ombx_links::verdict::{Retest, TIMES_AGAIN};
+use ombx_links::verdict::Retest;
 use ombx_record::{
     codec,
     error::{Error, Result},
@@ -90,7 +90,7 @@ pub(super) struct SimulatedTeam {
     schedule: Schedule,
     /// The current step, and those that follow. Links that are measured again come before the other rounds.
     steps: RefCell<VecDeque<Step>>,
-    /// Lists of links to be measured again that rank 0 has announced. Each look announces [`TIMES_AGAIN`].
+    /// Lists of links to be measured again that rank 0 has announced since the last empty one, which ends a look.
     lists: Cell<usize>,
     /// Whether the next broadcast is a list, whose length was the last one.
     is_list_next: Cell<bool>,
@@ -179,8 +179,8 @@ impl Team for SimulatedTeam {
         if is_list {
             let unread = || Error::fabric("the list of links to be measured again is something else");
             let links: Vec<Retest> = codec::decode(bytes).ok_or_else(unread)?;
-            let attempt = self.lists.get() % TIMES_AGAIN + 1;
-            self.lists.set(self.lists.get() + 1);
+            let attempt = self.lists.get() + 1;
+            self.lists.set(if links.is_empty() { 0 } else { attempt });
             let mut steps = self.steps.borrow_mut();
             links.iter().rev().for_each(|link| steps.push_front(Step::again(link, attempt)));
         }
