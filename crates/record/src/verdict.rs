@@ -62,13 +62,8 @@ pub enum Conclusion {
 
 impl Conclusion {
     /// All conclusions.
-    pub const ALL: [Conclusion; 5] = [
-        Conclusion::Clear,
-        Conclusion::Slow,
-        Conclusion::Errors,
-        Conclusion::Unsteady,
-        Conclusion::None,
-    ];
+    pub const ALL: [Conclusion; 5] =
+        [Conclusion::Clear, Conclusion::Slow, Conclusion::Errors, Conclusion::Unsteady, Conclusion::None];
 
     /// Returns whether something is wrong with the links.
     pub const fn is_finding(self) -> bool {
