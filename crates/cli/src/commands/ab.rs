@@ -18,7 +18,7 @@ use std::{
 use clap::{Arg, ArgMatches, Args, parser::ValueSource};
 use ombx_compare::{Comparison, SideResults, Turn};
 use ombx_core::{
-    benchmark::{Chosen, Registry},
+    benchmark::{ALIGNMENT, Chosen, Registry},
     measure::{
         plan::{Effort, Launch, LaunchSettings, Rest},
         runner::Part,
@@ -137,6 +137,11 @@ pub(crate) fn ab(
     }
     let choices = lookup::benchmarks(registry, &run.patterns);
     let choices = choices.map_err(|e| run::after_list(registry, matches, &run.patterns, e))?;
+    if chosen.has(&ALIGNMENT) {
+        return Err(Error::usage(
+            "--alignment counts messages from another place in each launch, so that sides cannot be compared: leave it out",
+        ));
+    }
     let plan = run::plan(&run, chosen, &choices)?;
     let out = side::result_paths(&run.output.file);
     let [out_a, out_b] = out.as_ref().map_or([None, None], |paths| paths.each_ref().map(Some));

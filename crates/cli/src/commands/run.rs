@@ -173,11 +173,6 @@ pub(crate) fn job(
     let extent = Extent { left_out, ..job::extent(&start, &parts, ranks)? };
     let is_of_one_launch = parts.iter().any(|part| part.plan.chosen.has(&ALIGNMENT));
     let launches = match args.launch_settings {
-        Some(_) if is_of_one_launch => {
-            return Err(Error::usage(
-                "--alignment counts messages from another place in each launch, so that launches cannot be compared: leave it out",
-            ));
-        }
         Some(_) => Launches::ONE,
         None if is_of_one_launch && args.launches.several() => {
             return Err(Error::usage(
