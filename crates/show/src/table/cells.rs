@@ -325,7 +325,7 @@ fn cells(
         }
     };
     // A range names its coverage.
-    let interval = match over.filter(|over| over.is_range()) {
+    let interval = match over.filter(|over| over.is_range() && ci95.is_some()) {
         Some(over) => format!("{interval} ({:.0}%)", over.coverage() * 100.0),
         None => interval,
     };
