@@ -126,7 +126,7 @@ impl Summary {
         let extreme = |pick: fn(f64, f64) -> f64, values: &[f64]| values.iter().copied().reduce(pick);
         // Rounding must not move the mean beyond them.
         let headline = mean(&levels).clamp(extreme(f64::min, &levels)?, extreme(f64::max, &levels)?);
-        let within = Summary::of_batches(&on_one_level(rounds, headline))?;
+        let within = Summary::of_batches(&moved_to(headline, rounds, &levels))?;
         let samples = rounds.concat();
         let sets: Vec<f64> = levels.chunks_exact(SPREAD).map(mean).collect();
         let independent = if sets.len() < LEAST_FOR_INTERVAL { &levels } else { &sets };
@@ -321,18 +321,32 @@ fn interval(samples: &[f64], sorted: &[f64], ranks: &[f64]) -> Option<[f64; 2]> 
 ///
 /// Source: Hodges and Lehmann, "Estimates of Location Based on Rank Tests" (1963).
 pub fn level(round: &[f64]) -> Option<f64> {
-    let pairs =
-        (0..).zip(round).flat_map(|(at, one)| round[at..].iter().map(move |other| (one + other) / 2.0));
-    median(&pairs.collect::<Vec<f64>>())
+    let mut means = Vec::with_capacity(round.len() * (round.len() + 1) / 2);
+    for (at, one) in round.iter().enumerate() {
+        means.extend(round[at..].iter().map(|other| (one + other) / 2.0));
+    }
+    let middle = means.len() / 2;
+    if means.is_empty() {
+        return None;
+    }
+    let is_even = means.len().is_multiple_of(2);
+    let (below, upper, _) = means.select_nth_unstable_by(middle, f64::total_cmp);
+    let lower = below.iter().copied().filter(|_| is_even).reduce(f64::max).unwrap_or(*upper);
+    Some((lower + *upper) / 2.0)
 }
 
 /// Returns the samples of all rounds, each divided by the level of its round and multiplied by a headline.
 pub fn on_one_level(rounds: &[Vec<f64>], headline: f64) -> Vec<f64> {
-    let of_round = |round: &Vec<f64>| {
-        let factor = level(round).filter(|level| *level > 0.0).map_or(1.0, |level| headline / level);
-        round.iter().map(move |sample| sample * factor).collect::<Vec<f64>>()
-    };
-    rounds.iter().flat_map(of_round).collect()
+    let levels: Vec<f64> = rounds.iter().map(|round| level(round).unwrap_or(headline)).collect();
+    moved_to(headline, rounds, &levels)
+}
+
+/// Returns the samples of rounds with these levels as if all were at a headline.
+fn moved_to(headline: f64, rounds: &[Vec<f64>], levels: &[f64]) -> Vec<f64> {
+    let factors = levels.iter().map(|level| if *level > 0.0 { headline / level } else { 1.0 });
+    let of_round =
+        |(round, factor): (&Vec<f64>, f64)| round.iter().map(|sample| sample * factor).collect::<Vec<f64>>();
+    rounds.iter().zip(factors).flat_map(of_round).collect()
 }
 
 fn mean(values: &[f64]) -> f64 {
