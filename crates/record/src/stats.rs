@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::order::sort;
 
+mod disturbance;
+
+pub use self::disturbance::HeadlineOf;
+
 /// Probability that the true value lies beyond one end of an interval.
 const TAIL: f64 = 0.025;
 /// Minimum number of samples that have an interval.
@@ -321,13 +325,11 @@ fn interval(samples: &[f64], sorted: &[f64], ranks: &[f64]) -> Option<[f64; 2]> 
 ///
 /// Source: Hodges and Lehmann, "Estimates of Location Based on Rank Tests" (1963).
 pub fn level(round: &[f64]) -> Option<f64> {
-    let pairs =
-        (0..).zip(round).flat_map(|(at, one)| round[at..].iter().map(move |other| (one + other) / 2.0));
-    median(&pairs.collect::<Vec<f64>>())
+    median(&disturbance::means_of_pairs(round))
 }
 
 /// Returns the samples of all rounds, each divided by the level of its round and multiplied by a headline.
-pub fn on_one_level(rounds: &[Vec<f64>], headline: f64) -> Vec<f64> {
+fn on_one_level(rounds: &[Vec<f64>], headline: f64) -> Vec<f64> {
     let of_round = |round: &Vec<f64>| {
         let factor = level(round).filter(|level| *level > 0.0).map_or(1.0, |level| headline / level);
         round.iter().map(move |sample| sample * factor).collect::<Vec<f64>>()

@@ -237,15 +237,28 @@ fn pool(combined: &mut Figures, share: Share, part: f64, all: f64) {
     );
 }
 
-/// Effect on a median that is none: with one decimal of a percentage it is 0.0 %.
+/// Effect on a headline that is none: with one decimal of a percentage it is 0.0 %.
 const NO_EFFECT: f64 = 0.0005;
 
 /// Returns the marks that more than half of the launches have, at the level that more than half reach. A minority moves neither the
-/// median nor much of the interval. The level of a known effect follows from half the interval that is printed, as a fraction.
+/// median nor much of the interval. The bound of an effect is one for the headline; its level follows from half the interval that is printed,
+/// as a fraction.
 fn marks<'r>(rows: impl ExactSizeIterator<Item = &'r Measurement>, printed: Option<f64>) -> Vec<Mark> {
     let count = rows.len();
-    let by_code = grouped(rows.flat_map(worst_by_code)).into_iter();
-    by_code.filter_map(|(_, marks)| mark_of_most(marks, count, printed)).collect()
+    let medians = rows.map(|row| (row, row.summary.as_ref().map_or(f64::NAN, |summary| summary.median)));
+    let (rows, medians): (Vec<&Measurement>, Vec<f64>) = medians.unzip();
+    let by_code = grouped((0..).zip(rows).flat_map(|(at, row)| {
+        worst_by_code(row).into_iter().map(move |(code, mark)| (code, OfLaunch { at, mark }))
+    }));
+    let most = by_code.into_iter().filter(|(_, marks)| marks.len() * 2 > count);
+    most.map(|(_, marks)| mark_of_most(marks, &medians, printed)).collect()
+}
+
+/// Mark of a launch.
+struct OfLaunch<'m> {
+    /// Place of the launch.
+    at: usize,
+    mark: &'m Mark,
 }
 
 /// Returns the worst mark of each code of a launch.
@@ -258,20 +271,33 @@ fn worst_by_code(row: &Measurement) -> BTreeMap<&MarkCode, &Mark> {
     worst
 }
 
-/// Returns the mark with the level that more than half of `count` launches reach; `None` if fewer have it.
-fn mark_of_most(mut marks: Vec<&Mark>, count: usize, printed: Option<f64>) -> Option<Mark> {
+/// Returns the mark, not empty, of more than half of the launches with these medians, at the level that more than half reach.
+fn mark_of_most(mut marks: Vec<OfLaunch<'_>>, medians: &[f64], printed: Option<f64>) -> Mark {
+    let bound = bound_of_headline(&marks, medians);
     let effect = |mark: &Mark| mark.effect.unwrap_or(f64::INFINITY);
-    let is_bound = marks.iter().all(|mark| mark.effect.is_some());
-    if is_bound {
-        sort_by_value(&mut marks, |mark| -effect(mark));
+    if bound.is_some() {
+        sort_by_value(&mut marks, |one| -effect(one.mark));
     } else {
-        sort_by_number(&mut marks, |mark| -(mark.level as i64));
+        sort_by_number(&mut marks, |one| -(one.mark.level as i64));
     }
-    let mark = (*marks.get(count / 2)?).clone();
-    Some(match printed.filter(|_| is_bound) {
-        Some(half) => Mark { level: Level::of_effect(effect(&mark), half.max(NO_EFFECT)), ..mark },
+    let mark = marks[medians.len() / 2].mark.clone().bounded(bound);
+    match printed.zip(bound) {
+        Some((half, bound)) => Mark { level: Level::of_effect(bound, half.max(NO_EFFECT)), ..mark },
         None => mark,
-    })
+    }
+}
+
+/// Returns by which fraction the median of the launches is too high at most; `None` if that has no bound.
+///
+/// The time of each launch lies between its median and what its bound leaves of it: nothing, if it has none. The median of such times is at
+/// least the median of their lower ends.
+fn bound_of_headline(marks: &[OfLaunch<'_>], medians: &[f64]) -> Option<f64> {
+    let mut lowest = medians.to_vec();
+    for OfLaunch { at, mark } in marks {
+        lowest[*at] *= 1.0 - mark.effect.unwrap_or(1.0);
+    }
+    let (headline, lowest) = (median(medians)?, median(&lowest)?);
+    (lowest > 0.0).then(|| 1.0 - lowest / headline)
 }
 
 /// Returns whether a mark is about the interval within a launch, which the interval over launches replaces.
@@ -461,6 +487,64 @@ mod tests {
             [0.0, 0.009, 0.011, 0.06].map(of),
             [Level::Note, Level::Note, Level::Caution, Level::Invalid]
         );
+    }
+
+    /// Launches of which each has a mark with this bound, at the level caution.
+    fn with_effects<const N: usize>(times: [u64; N], effects: [Option<f64>; N]) -> Mark {
+        let mut rows = times.map(launch);
+        for (row, effect) in rows.iter_mut().zip(effects) {
+            let mark = Mark::new(MarkCode::Preempted, "preempted 2x", "").at(Level::Caution);
+            row.trust.push(mark.bounded(effect));
+        }
+        estimate(&rows).unwrap().trust.remove(0)
+    }
+
+    #[test]
+    fn the_bound_of_a_mark_is_that_of_the_headline() {
+        // The headline 310 is that of the second launch; the bounds of the others leave 150 and 319 ns.
+        let mark = with_effects([300, 310, 320], [Some(0.5), Some(0.02), Some(0.003)]);
+        assert!((mark.effect.unwrap() - 0.02).abs() < 1e-9 && mark.short == "preempted 2x (up to 2.0%)");
+        // The lower ends are 300, 155 and 160 ns: the headline may be that of the third launch.
+        let mark = with_effects([300, 310, 320], [Some(0.0), Some(0.5), Some(0.5)]);
+        assert!((mark.effect.unwrap() - (1.0 - 160.0 / 310.0)).abs() < 1e-9, "{mark:?}");
+        // One launch without a bound may have taken no time at all.
+        let mark = with_effects([300, 310, 320], [None, Some(0.0), Some(0.0)]);
+        assert_eq!((mark.effect, mark.short.as_str()), (Some(0.0), "preempted 2x (up to 0.0%)"));
+    }
+
+    #[test]
+    fn most_launches_without_a_bound_leave_none() {
+        let mark = with_effects([300, 310, 320], [None, None, Some(0.001)]);
+        assert_eq!((mark.effect, mark.short.as_str(), mark.level), (None, "preempted 2x", Level::Caution));
+    }
+
+    /// In 2,000 simulated runs, the median of the true times of launches is never below the bound.
+    #[test]
+    fn no_headline_is_too_high_by_more_than_its_bound() {
+        let part_of = |time: f64| (time - 1.0).clamp(0.0, 1.0);
+        let mut noise = ombx_testkit::noise::Noise::Tailed { mean: 0.3, phi: 0.0 }.stream(1);
+        for run in 0..2000 {
+            let of_launches =
+                [(); 9].map(|()| (noise.next_time(), part_of(noise.next_time()), part_of(noise.next_time())));
+            let rows: Vec<Mark> = of_launches
+                .map(|(_, effect, _)| {
+                    Mark::new(MarkCode::Waited, "", "").bounded((effect < 0.9).then_some(effect))
+                })
+                .into();
+            let marks: Vec<OfLaunch<'_>> = (0..)
+                .zip(&rows)
+                .filter(|(at, _)| at % 4 != 3)
+                .map(|(at, mark)| OfLaunch { at, mark })
+                .collect();
+            let measured = of_launches.map(|(time, ..)| time);
+            let mut truth = measured;
+            for one in &marks {
+                truth[one.at] *= 1.0 - of_launches[one.at].2 * one.mark.effect.unwrap_or(1.0);
+            }
+            let bound = bound_of_headline(&marks, &measured).unwrap_or(1.0);
+            let off = 1.0 - median(&truth).unwrap() / median(&measured).unwrap();
+            assert!(off <= bound + 1e-9, "{run}: {off} above {bound}");
+        }
     }
 
     #[test]
