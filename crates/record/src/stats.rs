@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::order::sort;
 
+mod disturbance;
+
+pub use self::disturbance::HeadlineOf;
+
 /// Probability that the true value lies beyond one end of an interval.
 const TAIL: f64 = 0.025;
 /// Minimum number of samples that have an interval.
@@ -321,24 +325,14 @@ fn interval(samples: &[f64], sorted: &[f64], ranks: &[f64]) -> Option<[f64; 2]> 
 ///
 /// Source: Hodges and Lehmann, "Estimates of Location Based on Rank Tests" (1963).
 pub fn level(round: &[f64]) -> Option<f64> {
-    let mut means = Vec::with_capacity(round.len() * (round.len() + 1) / 2);
-    for (at, one) in round.iter().enumerate() {
-        means.extend(round[at..].iter().map(|other| (one + other) / 2.0));
-    }
-    let middle = means.len() / 2;
+    let mut means = disturbance::means_of_pairs(round);
+    let (middle, is_even) = (means.len() / 2, means.len().is_multiple_of(2));
     if means.is_empty() {
         return None;
     }
-    let is_even = means.len().is_multiple_of(2);
     let (below, upper, _) = means.select_nth_unstable_by(middle, f64::total_cmp);
     let lower = below.iter().copied().filter(|_| is_even).reduce(f64::max).unwrap_or(*upper);
     Some((lower + *upper) / 2.0)
-}
-
-/// Returns the samples of all rounds, each divided by the level of its round and multiplied by a headline.
-pub fn on_one_level(rounds: &[Vec<f64>], headline: f64) -> Vec<f64> {
-    let levels: Vec<f64> = rounds.iter().map(|round| level(round).unwrap_or(headline)).collect();
-    moved_to(headline, rounds, &levels)
 }
 
 /// Returns the samples of rounds with these levels as if all were at a headline.

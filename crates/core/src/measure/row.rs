@@ -13,7 +13,7 @@ use ombx_record::{
     result::{
         Aggregation, BusTraffic, Check, Figure, Figures, Growth, Measurement, Metric, Outcome, Phases, Work,
     },
-    stats,
+    stats::HeadlineOf,
     unit::Rank,
 };
 
@@ -344,10 +344,13 @@ fn conclude(
         let legs = row.work.map_or(1, |work| work.legs);
         let rounds = Measurement::combine_rounds(&sampling.samples, legs);
         row.trust.extend(trust::several_levels(&rounds, row));
-        // Levels are no disturbance.
-        let samples = match rounds.as_slice() {
-            [] => Measurement::combine(&sampling.samples, legs),
-            rounds => stats::on_one_level(rounds, summary.median),
+        let samples = Measurement::combine(&sampling.samples, legs);
+        let headline = match rounds.as_slice() {
+            [] if sampling.samples.iter().any(|of_rank| !of_rank.started_ns.is_empty()) => {
+                HeadlineOf::Mean(&samples)
+            }
+            [] => HeadlineOf::Median(&samples),
+            rounds => HeadlineOf::Levels(rounds),
         };
         let legs_per_sample = legs as f64 * sampling.batch as f64;
         if sampling.one_stamp_each {
@@ -355,7 +358,7 @@ fn conclude(
             row.trust.extend(trust::costly_clock(session.clock.facts().overhead_ns, sample_ns));
         }
         row.trust.extend(trust::of_row(trust::RowFacts {
-            samples: &samples,
+            samples: headline,
             summary,
             legs_per_sample,
             counters,

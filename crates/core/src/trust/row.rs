@@ -12,10 +12,10 @@ use ombx_record::{
         BACKLOG, Check, Figures, Growth, Level, Mark, MarkCode, Measurement, OFFERED, SATURATED_PERCENT,
         Samples,
     },
-    stats::{self, Summary},
+    stats::{self, HeadlineOf, Summary},
 };
 
-use crate::{measure::stop::Ending, trust::Effect};
+use crate::{measure::stop::Ending, trust::tolerated};
 
 /// A row is marked if a hypervisor took more than this fraction of its CPU time.
 const MAX_STOLEN: f64 = 0.01;
@@ -42,7 +42,7 @@ const MAX_CLOCK_ERROR: f64 = 1e-3;
 #[derive(Debug, Clone, Copy)]
 pub struct RowFacts<'a> {
     /// Aggregated time of one leg for each sample, in nanoseconds.
-    pub samples: &'a [f64],
+    pub samples: HeadlineOf<'a>,
     /// Summary of these samples.
     pub summary: &'a Summary,
     /// Number of legs in one sample.
@@ -283,27 +283,36 @@ pub fn throttled(grown: &[Growth]) -> Option<Mark> {
     })
 }
 
-/// Marks what took CPU time from the ranks. The level follows from the largest effect that it can have on the median.
+/// Marks what took CPU time from the ranks. The level follows from the largest effect that it can have on the headline. Without such a bound
+/// it is at least a caution.
 fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
-    let RowFacts { counters, wall_ns, ranks, legs_per_sample, .. } = row;
-    let effect = Effect::on(row.samples, row.summary, row.precision);
+    let RowFacts { counters, wall_ns, ranks, legs_per_sample, samples, .. } = row;
+    let tolerated = tolerated(row.summary, row.precision);
     let cpu_ns = (wall_ns * f64::from(ranks)).max(1.0);
-    let of_delays = |ns: f64| effect.of_delays(ns / legs_per_sample);
+    let part = |fall: f64| samples.value().filter(|value| *value > 0.0).map(|value| (fall / value).max(0.0));
+    let interrupted = |count: u64| samples.fall_without_samples(count).and_then(part);
+    let delayed = |ns: f64| samples.fall_without_delays(ns / legs_per_sample).and_then(part);
     let mut marks = Vec::new();
-    let mut add = |code: MarkCode, what: String, most: f64, least: Level, cause: &str| {
-        let short = format!("{what} (up to {})", percent(most));
-        // A mark that is a caution in any case has no effect that bounds its level.
-        let bound = (least == Level::Note).then_some(most);
-        let mark = Mark::new(code, short, cause).at(effect.level(most).max(least));
-        marks.push(Mark { effect: bound, ..mark });
+    let mut add = |code: MarkCode, what: String, effect: Option<f64>, cause: &str| {
+        let (level, extent) = match effect {
+            Some(effect) => (
+                Level::of_effect(effect, tolerated),
+                "which makes the time of the row at most the part in brackets too long",
+            ),
+            None => {
+                (Level::Caution, "and nothing that was not disturbed is known, so that this has no bound")
+            }
+        };
+        marks.push(Mark::new(code, what, format!("{cause}, {extent}")).at(level).bounded(effect));
     };
+    // The kernel counts each wait of an interrupted rank, if it counts waits.
+    let waits = (counters.slices > 0).then_some(counters.waited_ns as f64).and_then(delayed);
     if counters.preemptions > 0 {
         add(
             MarkCode::Preempted,
             format!("preempted {}x", counters.preemptions),
-            effect.of_interruptions(counters.preemptions),
-            Level::Note,
-            "other programs ran on the ranks' CPUs, which moves the median by at most the part in brackets",
+            least([interrupted(counters.preemptions), waits]),
+            "other programs ran on the ranks' CPUs",
         );
     }
     let errors = row.grown.iter().filter(|one| is_error(one) && !is_throttling(one));
@@ -312,37 +321,38 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
         add(
             MarkCode::DeviceErrors,
             errors,
-            effect.of_interruptions(number),
-            Level::Note,
+            interrupted(number),
             "these counters grew in this row, or in the second before it; they stand still while hardware is \
              healthy, and each error may have delayed a message",
         );
     }
     let waited = counters.waited_ns as f64 / cpu_ns;
     if waited > MAX_WAITED {
-        let in_samples = counters.slices as f64 / row.samples.len().max(1) as f64;
+        let in_samples = counters.slices as f64 / samples.samples().max(1) as f64;
         let is_often = waited > OFTEN_WAITED[0] && in_samples > OFTEN_WAITED[1];
-        add(
-            MarkCode::Waited,
-            format!("waited {:.0}%", (waited * 100.0).min(100.0)),
-            effect.of_interruptions(counters.slices).min(of_delays(counters.waited_ns as f64)),
-            if is_often { Level::Caution } else { Level::Note },
-            "ranks waited for a CPU during the first part of the time, which moves the median by at most the part \
-             in brackets; what ran meanwhile also used the caches",
-        );
+        let cause = if is_often {
+            "ranks waited for a CPU during this part of the time, and what ran meanwhile also used the caches"
+        } else {
+            "ranks waited for a CPU during the first part of the time"
+        };
+        let effect = least([interrupted(counters.slices), waits]).filter(|_| !is_often);
+        add(MarkCode::Waited, format!("waited {:.0}%", (waited * 100.0).min(100.0)), effect, cause);
     }
     let stolen = counters.stolen_ns as f64 / wall_ns.max(1.0);
     if stolen > MAX_STOLEN && counters.stolen_ns >= MIN_STOLEN_NS {
         add(
             MarkCode::Stolen,
             format!("stolen {:.0}%", (stolen * 100.0).min(100.0)),
-            of_delays(stolen * cpu_ns),
-            Level::Note,
-            "the hypervisor took CPU time from this virtual machine, which moves the median by at most the part in \
-             brackets",
+            delayed(stolen * cpu_ns),
+            "the hypervisor took CPU time from this virtual machine",
         );
     }
     marks
+}
+
+/// Returns the smallest of the bounds that exist.
+fn least(bounds: [Option<f64>; 2]) -> Option<f64> {
+    bounds.into_iter().flatten().reduce(f64::min)
 }
 
 fn unverified(check: &Check, checked: Option<u64>) -> Option<Mark> {
@@ -358,11 +368,6 @@ fn unverified(check: &Check, checked: Option<u64>) -> Option<Mark> {
     };
     let advice = format!("{why}: the row does not prove that data arrived right");
     Some(Mark::with_advice(MarkCode::Unverified, "unverified", advice).at(level))
-}
-
-/// Returns a fraction in percent, with one decimal below 10 %.
-fn percent(part: f64) -> String {
-    if part < 0.1 { format!("{:.1}%", part * 100.0) } else { format!("{:.0}%", part * 100.0) }
 }
 
 fn no_interval(summary: &Summary) -> Option<Mark> {

@@ -273,7 +273,8 @@ impl Round {
                 Some(known) if known.links.last() == Some(&at) => {}
                 Some(known) => {
                     known.links.push(at);
-                    known.mark.effect = known.mark.effect.zip(mark.effect).map(|(a, b)| a.max(b));
+                    let effect = known.mark.effect.zip(mark.effect).map(|(a, b)| a.max(b));
+                    known.mark = known.mark.clone().bounded(effect);
                 }
                 None => self.marks.push(RoundMark { mark: mark.clone(), links: vec![at] }),
             }
@@ -444,6 +445,8 @@ mod tests {
         let round = rounds.end().remove(0);
         assert_eq!(round.marks.iter().map(|mark| &mark.links[..]).collect::<Vec<_>>(), [&[][..], &[1, 3]]);
         assert!((round.marks[1].mark.effect.unwrap() - 0.3).abs() < 1e-9);
+        // The bound of the link with the largest effect holds for all.
+        assert_eq!(round.marks[1].mark.short, "preempted 2x (up to 30%)");
         let counts: Vec<usize> = round.rows().map(|row| row.trust.len()).collect();
         assert_eq!(counts, [1, 2, 1, 2]);
         assert_eq!(round.marks.iter().map(|mark| round.count(&mark.links)).collect::<Vec<_>>(), [4, 2]);

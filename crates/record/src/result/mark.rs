@@ -260,13 +260,24 @@ pub struct Mark {
     pub short: String,
     /// Text that says what happened, then what to do.
     pub advice: String,
-    /// Largest possible effect on the median, as a fraction of it; `None` if it has no bound.
+    /// Bound of the effect: by how much the time of the row is too long at most, as a fraction of it; `None` if there is no bound.
     #[serde(default, skip_serializing_if = "is_unbounded")]
     pub effect: Option<f64>,
 }
 
 fn is_unbounded(effect: &Option<f64>) -> bool {
     !effect.is_some_and(f64::is_finite)
+}
+
+/// Text before the bound of an effect.
+const UP_TO: &str = " (up to ";
+
+/// Returns a fraction in percent, with one decimal below 10 %, rounded up: a bound remains one.
+fn percent_up(part: f64) -> String {
+    // The tolerance keeps a digit that rounding moved by a last bit.
+    let above = |steps: f64| (part * steps - 1e-9).ceil() as u64;
+    let tenths = above(1e3);
+    if tenths < 100 { format!("{}.{}%", tenths / 10, tenths % 10) } else { format!("{}%", above(1e2)) }
 }
 
 impl Mark {
@@ -284,6 +295,17 @@ impl Mark {
     ) -> Mark {
         let code = code.into();
         Mark { level: code.level(), code, short: short.into(), advice: advice.into(), effect: None }
+    }
+
+    /// Returns the mark with another bound of its effect, also in its short text: `waited 5% (up to 0.3%)`.
+    #[must_use]
+    pub fn bounded(self, effect: Option<f64>) -> Mark {
+        let what = self.short.split(UP_TO).next().unwrap_or_default();
+        let short = match effect {
+            Some(effect) => format!("{what}{UP_TO}{})", percent_up(effect)),
+            None => what.to_owned(),
+        };
+        Mark { short, effect, ..self }
     }
 
     /// Returns the mark with another level.
@@ -329,6 +351,17 @@ mod tests {
             assert!(PAGE.contains(&format!("`{code}`")), "{code}");
             assert!(!code.phrase().contains('_') && code.phrase() != code.name(), "{code}");
         }
+    }
+
+    #[test]
+    fn a_bound_is_part_of_the_short_text_and_rounded_up() {
+        let mark = Mark::new(MarkCode::Waited, "waited 5%", "they waited");
+        let of = |effect: f64| mark.clone().bounded(Some(0.5)).bounded(Some(effect)).short;
+        assert_eq!(
+            [0.0, 0.0001, 0.083, 0.0999, 0.101].map(of),
+            ["0.0%", "0.1%", "8.3%", "10%", "11%"].map(|bound| format!("waited 5% (up to {bound})"))
+        );
+        assert_eq!(mark.clone().bounded(Some(0.5)).bounded(None), mark);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use ombx_core::{
         stop,
     },
     result::{Check, Mark, MarkCode, Measurement, Mismatch, Outcome, Samples},
-    stats::Summary,
+    stats::{HeadlineOf, Summary},
     trust,
     unit::Rank,
 };
@@ -92,7 +92,7 @@ pub(super) fn measure(
     if let Some(summary) = &row.summary {
         row.trust.extend(trust::of_row(trust::RowFacts {
             grown: &[],
-            samples: &samples,
+            samples: HeadlineOf::Median(&samples),
             summary,
             legs_per_sample: 1.0,
             counters,
