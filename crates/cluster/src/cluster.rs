@@ -141,7 +141,7 @@ pub struct Options {
     /// What starts the ranks
     #[arg(long, value_enum, default_value_t = LauncherChoice::Auto)]
     pub launcher: LauncherChoice,
-    /// Use only these hosts of the inventory, for example: --hosts n01,n02 or --hosts 'n[01-16,20]'
+    /// Use only these hosts of the inventory, for example: --hosts 'n[01-16,20]', or all but one: --hosts '!n07'
     #[arg(long, allow_hyphen_values = true)]
     pub hosts: Vec<String>,
     /// Pairs of hosts: all, ring, or a list such as n01-n02,n01-n03
