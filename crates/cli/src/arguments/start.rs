@@ -74,6 +74,7 @@ impl From<StartArgs> for Start {
             ranks: args.ranks,
             hosts: args.hosts.map_or(Vec::new(), |HostList(hosts)| hosts),
             hostfile: args.hostfile,
+            left_out: Vec::new(),
             launcher: args.launcher,
             ssh: args.ssh,
             interface: args.interface,

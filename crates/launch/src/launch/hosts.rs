@@ -68,6 +68,12 @@ impl Host {
 /// # Errors
 /// Usage error: an entry is no host, or its number of ranks is none. It names the file and the line.
 pub(crate) fn hosts(start: &Start) -> Result<Vec<Host>> {
+    let mut hosts = named_hosts(start)?;
+    hosts.retain(|host| !start.left_out.contains(&host.name));
+    Ok(hosts)
+}
+
+fn named_hosts(start: &Start) -> Result<Vec<Host>> {
     match &start.hostfile {
         Some(file) => {
             let name = shown_name(file);
@@ -227,12 +233,34 @@ pub(super) fn reach(
     hosts: &[String],
     limit: Duration,
 ) -> Result<BTreeMap<String, String>> {
+    let Reached { names, failures } = try_all(shell, hosts, limit, LIMIT_AFTER_FAILURE);
+    match failures.as_slice() {
+        [] => Ok(names),
+        some => Err(Error::fabric(message(shell, hosts.len(), some))),
+    }
+}
+
+/// Result of reaching hosts.
+pub(super) struct Reached<'a> {
+    /// Own name of each host that says it, by the name that the user gave.
+    pub(super) names: BTreeMap<String, String>,
+    /// Hosts that cannot be reached, in the order of the user, with the words of the remote shell.
+    pub(super) failures: Vec<(&'a str, String)>,
+}
+
+/// Reaches all hosts at the same time. A host has `limit` to answer, or `after_failure` once another one has failed.
+pub(super) fn try_all<'a>(
+    shell: &RemoteShell,
+    hosts: &'a [String],
+    limit: Duration,
+    after_failure: Duration,
+) -> Reached<'a> {
     let since = Since::now();
     let (mut waiting, mut running) = (hosts.iter(), Vec::new());
     let mut names = BTreeMap::new();
     let mut failures: Vec<(&str, String)> = Vec::new();
     loop {
-        let may_start = failures.is_empty() || since.elapsed() < LIMIT_AFTER_FAILURE;
+        let may_start = failures.is_empty() || since.elapsed() < after_failure;
         while may_start
             && running.len() < MOST_AT_ONCE
             && let Some(host) = waiting.as_slice().first()
@@ -247,7 +275,7 @@ pub(super) fn reach(
             }
             waiting.next();
         }
-        let limit = if failures.is_empty() { limit } else { limit.min(LIMIT_AFTER_FAILURE) };
+        let limit = if failures.is_empty() { limit } else { limit.min(after_failure) };
         let mut still_running = Vec::new();
         for mut attempt in running {
             match attempt.child.try_wait() {
@@ -272,10 +300,7 @@ pub(super) fn reach(
     sort_by_number(&mut failures, |(failed, _)| {
         hosts.iter().position(|host| host == failed).map_or(-1, |at| at as i64)
     });
-    match failures.as_slice() {
-        [] => Ok(names),
-        some => Err(Error::fabric(message(shell, hosts.len(), some))),
-    }
+    Reached { names, failures }
 }
 
 /// One call of the remote shell.
@@ -324,7 +349,7 @@ fn last_line(file: &mut File) -> Option<String> {
 }
 
 /// Describes failures. Hosts of which the remote shell says the same, apart from their name, share its words.
-fn message(shell: &RemoteShell, all: usize, failures: &[(&str, String)]) -> String {
+pub(super) fn message(shell: &RemoteShell, all: usize, failures: &[(&str, String)]) -> String {
     let mut groups: Vec<(String, Vec<&str>, &str)> = Vec::new();
     for (host, words) in failures {
         let name = host.rsplit('@').next().unwrap_or_default();
@@ -346,7 +371,10 @@ fn message(shell: &RemoteShell, all: usize, failures: &[(&str, String)]) -> Stri
 
 #[cfg(test)]
 mod tests {
-    use crate::launch::hosts::*;
+    use crate::launch::{
+        hosts::*,
+        start::{Bind, Launcher},
+    };
 
     fn read(text: &str) -> Option<(String, Option<u32>)> {
         let hosts = hosts_of_line(text).ok()?;
@@ -457,6 +485,30 @@ mod tests {
             error,
             "cannot reach 1 of 3 hosts: typo: ssh: Could not resolve hostname typo. Check `sh typo true`"
         );
+    }
+
+    #[test]
+    fn a_host_that_is_left_out_has_no_ranks() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "n[1-3] slots=2\n").unwrap();
+        let start = Start {
+            ranks: None,
+            hosts: Vec::new(),
+            hostfile: Some(file.path().into()),
+            left_out: hosts(&["n2"]),
+            launcher: Launcher::Auto,
+            ssh: None,
+            interface: None,
+            bind: Bind::Auto,
+            launcher_arg: Vec::new(),
+            fail_fast: false,
+            rendezvous: None,
+            timeout: None,
+            server: None,
+            token_file: None,
+        };
+        let named: Vec<String> = super::hosts(&start).unwrap().into_iter().map(|host| host.name).collect();
+        assert_eq!((named, slots(&start).unwrap()), (hosts(&["n1", "n3"]), 4));
     }
 
     #[test]

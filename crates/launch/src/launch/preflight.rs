@@ -12,7 +12,7 @@ use ombx_host::{
     environment::hostname, host, host_name::is_here, limits::Limits, remote_shell::RemoteShell, search_path,
 };
 use ombx_record::{
-    error::{Error, Result},
+    error::{Error, Kind, Result},
     order::each_once,
     unit::{Bytes, counted},
 };
@@ -21,12 +21,13 @@ use ombx_record::{
 use ombx_mpi::Family;
 
 use crate::{
-    job::Job,
+    job::{Job, Work},
     launch::{
         hosts::{self, Host, LIMIT_AFTER_JOB, REACH_LIMIT, hosts, ranks_by_host},
         mpiexec,
         start::{Start, in_allocation},
     },
+    stderr::printable,
 };
 
 /// Maximum number of ranks per core. With more of them a measurement is meaningless and the start can exhaust a machine.
@@ -64,7 +65,13 @@ pub fn check(start: &Start, ranks: u32, medium: Medium) -> Result<()> {
 /// the names that they give themselves; none if that is unknown, for instance because a batch system starts the ranks.
 pub(crate) fn reach(job: &Job, medium: Medium) -> Result<Vec<RankHost>> {
     let start = &job.start;
-    let names = reach_all(start, remote_shell(job, medium), medium, REACH_LIMIT)?;
+    let reached = reach_all(start, remote_shell(job, medium), medium, REACH_LIMIT);
+    let names = reached.map_err(|error| match job.work {
+        Work::Links(..) if error.kind() == Kind::Fabric => {
+            Error::fabric(format!("{error}, or add {SKIP_UNREACHABLE} to measure the other hosts"))
+        }
+        _ => error,
+    })?;
     // The user's own arguments of the launcher may place ranks in another way.
     if medium != Medium::Mpi || !start.launcher_arg.is_empty() {
         return Ok(Vec::new());
@@ -96,6 +103,38 @@ pub fn reach_all(
     let mut names = hosts::reach(&shell, &Vec::from_iter(remote), limit)?;
     names.extend(here.into_iter().map(|name| (name, hostname())));
     Ok(names)
+}
+
+/// Option that leaves out hosts that cannot be reached.
+pub const SKIP_UNREACHABLE: &str = "--skip-unreachable";
+
+/// Reaches the hosts of a job over a medium. Returns the names of those that the remote shell cannot reach, after a sentence about each.
+///
+/// # Errors
+/// The user names no hosts, nothing is known about the remote shell, or fewer than two hosts are left.
+pub fn left_out(job: &Job, medium: Medium) -> Result<Vec<String>> {
+    let start = &job.start;
+    if start.hosts.is_empty() && start.hostfile.is_none() {
+        return Err(Error::usage(format!(
+            "{SKIP_UNREACHABLE} needs hosts by name: add --hosts or --hostfile, or leave it out"
+        )));
+    }
+    let Some(shell) = remote_shell(job, medium).filter(|_| medium != Medium::Mpi || !in_allocation()) else {
+        return Err(Error::usage(format!(
+            "{SKIP_UNREACHABLE} needs a launcher that starts ranks by ssh, but this one has its own way: leave it out"
+        )));
+    };
+    let names = each_once(hosts(start)?.into_iter().map(|host| host.name));
+    let remote: Vec<String> = names.iter().filter(|name| !is_here(name)).cloned().collect();
+    let failures = hosts::try_all(&shell, &remote, REACH_LIMIT, REACH_LIMIT).failures;
+    if !failures.is_empty() && names.len() - failures.len() < 2 {
+        let message = hosts::message(&shell, remote.len(), &failures);
+        return Err(Error::fabric(format!("{message}. Fewer than two hosts are left to measure")));
+    }
+    for (host, words) in &failures {
+        stderr_line!("ombx: {host} is left out, because it cannot be reached: {}", printable(words));
+    }
+    Ok(failures.into_iter().map(|(host, _)| host.to_owned()).collect())
 }
 
 /// A host that will have ranks.
