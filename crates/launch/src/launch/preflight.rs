@@ -12,7 +12,7 @@ use ombx_host::{
     environment::hostname, host, host_name::is_here, limits::Limits, remote_shell::RemoteShell, search_path,
 };
 use ombx_record::{
-    error::{Error, Kind, Result},
+    error::{Error, Result},
     order::each_once,
     unit::{Bytes, counted},
 };
@@ -65,13 +65,11 @@ pub fn check(start: &Start, ranks: u32, medium: Medium) -> Result<()> {
 /// the names that they give themselves; none if that is unknown, for instance because a batch system starts the ranks.
 pub(crate) fn reach(job: &Job, medium: Medium) -> Result<Vec<RankHost>> {
     let start = &job.start;
-    let reached = reach_all(start, remote_shell(job, medium), medium, REACH_LIMIT);
-    let names = reached.map_err(|error| match job.work {
-        Work::Links(..) if error.kind() == Kind::Fabric => {
-            Error::fabric(format!("{error}, or add {SKIP_UNREACHABLE} to measure the other hosts"))
-        }
-        _ => error,
-    })?;
+    let proposal = match job.work {
+        Work::Links(..) => Some(SKIP_UNREACHABLE),
+        Work::Benchmarks(_) => None,
+    };
+    let names = reach_all(start, remote_shell(job, medium), medium, REACH_LIMIT, proposal)?;
     // The user's own arguments of the launcher may place ranks in another way.
     if medium != Medium::Mpi || !start.launcher_arg.is_empty() {
         return Ok(Vec::new());
@@ -84,23 +82,34 @@ pub(crate) fn reach(job: &Job, medium: Medium) -> Result<Vec<RankHost>> {
 /// Asks the hosts of a job again after it has failed. Returns a sentence about those that do not answer; `None` if all do, or if they
 /// cannot be asked.
 pub(super) fn unreachable(job: &Job, medium: Medium) -> Option<String> {
-    let asked = reach_all(&job.start, remote_shell(job, medium), medium, LIMIT_AFTER_JOB);
+    let asked = reach_all(&job.start, remote_shell(job, medium), medium, LIMIT_AFTER_JOB, None);
     asked.err().map(|error| error.to_string())
 }
 
 /// Reaches all hosts that a user has named through a remote shell, within a limit for each. Returns the name that each gives itself.
+/// An error about hosts that cannot be reached proposes an option. Over MPI, a host with another build of ombx is an error too.
 pub fn reach_all(
     start: &Start,
     shell: Option<RemoteShell>,
     medium: Medium,
     limit: Duration,
+    proposal: Option<&str>,
 ) -> Result<BTreeMap<String, String>> {
     let Some(shell) = shell.filter(|_| medium != Medium::Mpi || !in_allocation()) else {
         return Ok(BTreeMap::new());
     };
     let names = hosts(start)?.into_iter().map(|host| host.name);
     let (here, remote): (BTreeSet<String>, BTreeSet<String>) = names.partition(|name| is_here(name));
-    let mut names = hosts::reach(&shell, &Vec::from_iter(remote), limit)?;
+    let remote = Vec::from_iter(remote);
+    let reached = hosts::reach(&shell, &remote, limit).map_err(|error| match proposal {
+        Some(option) => Error::fabric(format!("{error}, or add {option} to measure the other hosts")),
+        None => error,
+    })?;
+    // Ranks over MPI need the same build and the same library.
+    if medium == Medium::Mpi {
+        hosts::same_builds(&reached.builds)?;
+    }
+    let mut names = reached.names;
     names.extend(here.into_iter().map(|name| (name, hostname())));
     Ok(names)
 }
