@@ -316,7 +316,13 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     // A demand on each link needs a second measurement of more than the slowest few.
     let demands = !args.expect.is_empty() || args.reference.is_some();
     let retest = if demands && args.retest > 0 { args.retest.max(JUDGED_AGAIN) } else { args.retest };
-    let criteria = Criteria { expectations: args.expect, reference, fail_on: args.fail_on, groups, left_out: args.left_out };
+    let criteria = Criteria {
+        expectations: args.expect,
+        reference,
+        fail_on: args.fail_on,
+        groups,
+        left_out: args.left_out,
+    };
     let launches = Launches {
         count: LaunchCount::Fixed(args.launches),
         goal: Goal::USUAL,
