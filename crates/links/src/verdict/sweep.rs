@@ -20,9 +20,9 @@ use ombx_record::{
 use crate::{
     causes::{self, Cause, Errors, Totals},
     verdict::{
-        criteria::LEFT_OUT,
         Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR, MIN_LINKS, MIN_UNITS, MOST_ROWS,
         Reference, SlowComponent, SweptRun, TimesBySize,
+        criteria::LEFT_OUT,
         detection::{Detected, among_suspects, at_one_size, slow_of_sizes},
         few_units::{self, MAX_PARTS},
         launches::{Launch, Step, Steps, decisive_median_over, median_over},
