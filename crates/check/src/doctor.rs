@@ -209,7 +209,7 @@ fn examine_start(start: &Start, ranks: u32, interruption: &Interruption) -> Exam
 
 /// Starts ranks as `ombx run` does. Returns the name of the launcher, and what each rank reports.
 fn start_ranks(start: &Start, ranks: u32, interruption: &Interruption) -> Result<(String, Vec<ProbedRank>)> {
-    preflight::reach_all(start, mpiexec::remote_shell(start), Medium::Mpi, hosts::REACH_LIMIT)?;
+    preflight::reach_all(start, mpiexec::remote_shell(start), Medium::Mpi, hosts::REACH_LIMIT, None)?;
     let words = vec![this_process::executable()?.into(), "doctor".into(), "--probe".into()];
     let command = mpiexec::command(start, ranks, Threading::Single, words)?;
     let name = command.get_program().to_string_lossy().into_owned();

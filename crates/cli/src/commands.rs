@@ -225,7 +225,7 @@ fn perform(
             let args = run::with_congestion_defaults(*args)?;
             role::run(&run::prepare(registry, parser, matches, args, chosen()?)?)
         }
-        Command::Links(args) => role::run(&links::prepare(registry, *args)?),
+        Command::Links(args) => links::links(registry, *args),
         Command::Cluster(options) => ombx_cluster::run(options, this_process::executable()?),
         Command::Doctor(args) => doctor::doctor(args),
         Command::Check(args) => check::check(registry, parser, args),

@@ -66,7 +66,7 @@ impl Campaign {
     /// Runs all jobs and returns the exit code. With `--dry-run`, prints the plan only.
     pub fn run(self, binary: Binary) -> Result<u8> {
         let checksum = checksum(&binary.path);
-        let plan = self.plan(&binary, &checksum);
+        let mut plan = self.plan(&binary, &checksum);
         let record = self.record(&plan)?;
         let Self { options, inventory, launcher, rounds } = self;
         let remote_binary = if options.inventory.is_none() || inventory.shared {
@@ -84,6 +84,7 @@ impl Campaign {
             remote_binary,
             record,
             facts: Vec::new(),
+            left_out: Vec::new(),
         };
         if cluster.options.dry_run {
             print_plan(&cluster, &rounds)?;
@@ -95,10 +96,15 @@ impl Campaign {
             let text = read_named(path).map_err(|e| Error::usage(format!("{}: {e}", path.display())))?;
             cluster.record.write("inventory.toml", &text)?;
         }
-        let ended = match preflight::check(&cluster) {
-            Ok(facts) => {
-                cluster.facts = facts;
-                measure(&cluster, rounds)
+        let ended = match preflight::check(&mut cluster) {
+            Ok(()) if cluster.left_out.is_empty() => measure(&cluster, rounds),
+            Ok(()) => {
+                // A run with all hosts does not continue this one.
+                plan["left_out"] = json!(cluster.left_out);
+                cluster.record.write_json("plan.json", &plan)?;
+                let Options { pairs, seed, .. } = &cluster.options;
+                plan::rounds(&cluster.inventory.hosts, &Pairs::parse(pairs), *seed)
+                    .and_then(|rounds| measure(&cluster, rounds))
             }
             Err(error) => {
                 let directory = cluster.record.directory.display();

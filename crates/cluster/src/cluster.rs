@@ -42,6 +42,8 @@ pub(crate) struct Cluster {
     pub(crate) record: RunDirectory,
     /// Facts about each host; empty before preflight.
     pub(crate) facts: Vec<PreflightFacts>,
+    /// Names of hosts that are left out because ssh cannot reach them.
+    pub(crate) left_out: Vec<String>,
 }
 
 impl Launcher {
@@ -141,9 +143,12 @@ pub struct Options {
     /// What starts the ranks
     #[arg(long, value_enum, default_value_t = LauncherChoice::Auto)]
     pub launcher: LauncherChoice,
-    /// Use only these hosts of the inventory, for example: --hosts n01,n02 or --hosts 'n[01-16,20]'
+    /// Use only these hosts of the inventory, for example: --hosts 'n[01-16,20]', or all but one: --hosts '!n07'
     #[arg(long, allow_hyphen_values = true)]
     pub hosts: Vec<String>,
+    /// Leave out hosts that ssh cannot reach, with a sentence about each
+    #[arg(long)]
+    pub skip_unreachable: bool,
     /// Pairs of hosts: all, ring, or a list such as n01-n02,n01-n03
     #[arg(long, default_value = "all")]
     pub pairs: String,

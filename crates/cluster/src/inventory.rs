@@ -144,10 +144,17 @@ impl Inventory {
         Self { hosts: vec![host], ..Self::default() }
     }
 
-    /// Keeps the named hosts in the order of the inventory; an empty list keeps all.
-    pub(crate) fn keep(&mut self, names: &[String]) -> Result<()> {
-        let lists = names.iter().map(|list| node_set::expand(list)).collect::<Result<Vec<_>>>()?;
-        let names = lists.concat();
+    /// Keeps the named hosts in the order of the inventory; an empty list keeps all, and one of `!` alone all but its hosts.
+    pub(crate) fn keep(&mut self, lists: &[String]) -> Result<()> {
+        if lists.is_empty() {
+            return Ok(());
+        }
+        let mut list = lists.join(",");
+        if node_set::elements(&list).all(|element| element.starts_with('!')) {
+            let all: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
+            list = format!("{},{list}", all.join(","));
+        }
+        let names = node_set::expand(&list)?;
         for name in &names {
             check_host(name)?;
             if self.hosts.iter().all(|host| host.name != *name) {
@@ -156,9 +163,7 @@ impl Inventory {
                 )));
             }
         }
-        if !names.is_empty() {
-            self.hosts.retain(|host| names.contains(&host.name));
-        }
+        self.hosts.retain(|host| names.contains(&host.name));
         Ok(())
     }
 }
@@ -307,6 +312,8 @@ mod tests {
             inventory.hosts.iter().map(|host| (host.name.as_str(), host.address.as_deref())).collect();
         assert_eq!(hosts, [("n09", Some("10.0.0.9")), ("n10", Some("10.0.0.10"))]);
         inventory.keep(&["n[08-09]".into()]).unwrap_err();
+        inventory.keep(&["!n10".into()]).unwrap();
+        assert_eq!(inventory.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>(), ["n09"]);
         assert!(Inventory::parse(&text.replace("8-10]\"\nslots", "8-9]\"\nslots")).is_err());
     }
 }

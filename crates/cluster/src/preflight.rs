@@ -26,19 +26,56 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Largest clock difference without a note, in seconds.
 const CLOCK_DIFFERENCE: f64 = 2.0;
 
-/// Prepares all hosts and returns the facts about each, in the order of the inventory.
+/// Why a host cannot be measured.
+#[derive(Debug)]
+enum HostFailure {
+    /// ssh does not reach it.
+    Unreachable(String),
+    Other(String),
+}
+
+impl HostFailure {
+    fn into_reason(self) -> String {
+        match self {
+            HostFailure::Unreachable(reason) | HostFailure::Other(reason) => reason,
+        }
+    }
+}
+
+impl From<String> for HostFailure {
+    fn from(reason: String) -> HostFailure {
+        HostFailure::Other(reason)
+    }
+}
+
+/// Prepares all hosts and learns the facts about each. With `--skip-unreachable`, hosts that ssh cannot reach leave the inventory.
 ///
 /// # Errors
 /// Hosts prevent a measurement; the message names every one with its reason.
-pub(crate) fn check(cluster: &Cluster) -> Result<Vec<PreflightFacts>> {
+pub(crate) fn check(cluster: &mut Cluster) -> Result<()> {
     let checksum = checksum(&cluster.binary);
     let hosts = 0..cluster.inventory.hosts.len();
-    let results = parallel::map(hosts.clone(), |host| check_host(cluster, host, &checksum));
+    let mut results = parallel::map(hosts, |host| check_host(cluster, host, &checksum));
+    let is_unreachable = |result: &Checked| matches!(result, Err(HostFailure::Unreachable(_)));
+    let unreachable = results.iter().filter(|result| is_unreachable(result)).count();
+    let proposal = if cluster.options.skip_unreachable && unreachable > 0 {
+        if results.len() - unreachable < 2 {
+            "; fewer than two hosts are left to measure"
+        } else {
+            results = leave_out(cluster, results);
+            ""
+        }
+    } else if unreachable > 0 {
+        " Or add --skip-unreachable to measure the other hosts."
+    } else {
+        ""
+    };
+    let hosts = 0..cluster.inventory.hosts.len();
     let mut failures: Vec<(usize, String)> = Vec::new();
     let mut facts: Vec<PreflightFacts> = Vec::new();
     for (host, result) in results.into_iter().enumerate() {
         facts.push(result.unwrap_or_else(|reason| {
-            failures.push((host, reason));
+            failures.push((host, reason.into_reason()));
             PreflightFacts::default()
         }));
     }
@@ -58,14 +95,34 @@ pub(crate) fn check(cluster: &Cluster) -> Result<Vec<PreflightFacts>> {
     }
     if failures.is_empty() {
         install_ssh_wrapper(cluster)?;
-        return Ok(facts);
+        cluster.facts = facts;
+        return Ok(());
     }
     let named = failures.iter().map(|(host, reason)| format!("host {}: {reason}", cluster.host_name(*host)));
-    Err(Error::fabric(named.collect::<Vec<_>>().join("; ")))
+    Err(Error::fabric(named.collect::<Vec<_>>().join("; ") + proposal))
+}
+
+/// Facts about a host, or why there are none.
+type Checked = std::result::Result<PreflightFacts, HostFailure>;
+
+/// Removes the hosts that ssh cannot reach from the inventory, and returns the results of the others.
+fn leave_out(cluster: &mut Cluster, results: Vec<Checked>) -> Vec<Checked> {
+    let (mut hosts, mut others) = (Vec::new(), Vec::new());
+    for (host, result) in std::mem::take(&mut cluster.inventory.hosts).into_iter().zip(results) {
+        if let Err(HostFailure::Unreachable(reason)) = result {
+            record::print_line(format_args!("{} is left out: {reason}", host.name));
+            cluster.left_out.push(host.name);
+        } else {
+            hosts.push(host);
+            others.push(result);
+        }
+    }
+    cluster.inventory.hosts = hosts;
+    others
 }
 
 /// Gathers the facts about a host. If its ombx differs, copies ombx and gathers them again.
-fn check_host(cluster: &Cluster, host: usize, checksum: &str) -> std::result::Result<PreflightFacts, String> {
+fn check_host(cluster: &Cluster, host: usize, checksum: &str) -> Checked {
     let facts = gather(cluster, host)?;
     if cluster.is_local() || facts.first("binary") == Some(checksum) {
         return Ok(facts);
@@ -76,7 +133,8 @@ fn check_host(cluster: &Cluster, host: usize, checksum: &str) -> std::result::Re
             "{} differs from the file on this machine. Remove `shared = true` from the inventory, or share \
              the directory.",
             remote.display()
-        ));
+        )
+        .into());
     }
     copy(cluster, host, [&cluster.binary, remote], checksum)?;
     let kept = if cluster.options.remove_copies { "" } else { "; it stays there (--remove-copies)" };
@@ -109,7 +167,7 @@ pub(crate) fn remove_copies(cluster: &Cluster) {
     }
 }
 
-fn gather(cluster: &Cluster, host: usize) -> std::result::Result<PreflightFacts, String> {
+fn gather(cluster: &Cluster, host: usize) -> Checked {
     let name = cluster.host_name(host);
     let files = ScriptFiles::named(&cluster.record.directory.join("preflight"), name);
     let script = script::facts(&cluster.inventory, &cluster.remote_binary);
@@ -120,13 +178,17 @@ fn gather(cluster: &Cluster, host: usize) -> std::result::Result<PreflightFacts,
     match ended {
         ScriptEnd::Code(0) => {}
         ScriptEnd::Code(255) => {
-            return Err(format!("cannot be reached by ssh: {}. Check `ssh {name} true`.", files.error()));
+            let reason = format!("cannot be reached by ssh: {}. Check `ssh {name} true`.", files.error());
+            return Err(HostFailure::Unreachable(reason));
         }
-        ScriptEnd::TimedOut => return Err(format!("no answer within {} s", LIMIT.as_secs())),
+        ScriptEnd::TimedOut => {
+            return Err(HostFailure::Unreachable(format!("no answer within {} s.", LIMIT.as_secs())));
+        }
         ScriptEnd::Endless => {
-            return Err("it prints without end. Check what its shell prints when it starts.".into());
+            let reason = "it prints without end. Check what its shell prints when it starts.";
+            return Err(reason.to_owned().into());
         }
-        other => return Err(format!("its check failed ({other}): {}", files.error())),
+        other => return Err(format!("its check failed ({other}): {}", files.error()).into()),
     }
     let mut facts = PreflightFacts::parse(&files.text());
     let there = facts.first("clock").and_then(|clock| clock.parse::<f64>().ok());

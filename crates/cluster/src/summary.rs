@@ -82,6 +82,10 @@ fn summary(cluster: &Cluster, finished: &[FinishedJob]) -> (String, Option<Concl
         let _ = writeln!(text, "host {} is in {count} failed pairs of its {pairs}", cluster.host_name(host));
     }
     let conclusion = (cluster.options.suite == "links").then(|| verdicts(cluster, finished, &mut text));
+    if !cluster.left_out.is_empty() {
+        let hosts = node_set::fold(cluster.left_out.iter().map(String::as_str));
+        let _ = writeln!(text, "note: all this is without {hosts}, which could not be reached");
+    }
     (text, conclusion)
 }
 

@@ -1,9 +1,10 @@
-//! Sets of host names in the notation of ClusterShell and Slurm: `n[01-16,20]`.
+//! Sets of host names in the notation of ClusterShell and Slurm: `n[01-16,20]`, and `n[01-16],!n07` without one of them.
 //!
 //! ```
 //! use ombx_host::node_set::{expand, fold};
 //!
 //! assert_eq!(expand("n[08-10],login")?, ["n08", "n09", "n10", "login"]);
+//! assert_eq!(expand("n[08-10],!n09")?, ["n08", "n10"]);
 //! assert_eq!(fold(["n10", "n08", "login", "n09"]), "login,n[08-10]");
 //! # Ok::<(), ombx_record::error::Error>(())
 //! ```
@@ -24,19 +25,42 @@ const MOST_DIGITS: usize = 18;
 /// Returns the names of a set in the order in which they are written, each as often as it is written.
 ///
 /// Each pair of brackets holds ranges that are separated by commas: `2`, `01-16`, or `0-9/3` for every third number. Several
-/// pairs stand for all combinations. Brackets with a colon belong to an address of IPv6 and stay.
+/// pairs stand for all combinations. Brackets with a colon belong to an address of IPv6 and stay. An element behind `!` removes its
+/// names from the whole list, with their numbers of ranks (`n07:4`).
 ///
 /// # Errors
-/// Usage error: brackets or a range are malformed, an element is empty, or there are more than 1,048,576 names.
+/// Usage error: brackets or a range are malformed, an element is empty, there are more than 1,048,576 names, a removed name is not in the
+/// list, or no name is left.
 pub fn expand(text: &str) -> Result<Vec<String>> {
     let wrong = |why: &str| {
         Error::usage(format!("{text:?} is not a list of hosts: {why}. Write it as n01,n02 or n[01-16,20]"))
     };
-    let mut names = Vec::new();
+    let (mut names, mut removed) = (Vec::new(), BTreeSet::new());
     for element in elements(text) {
-        names.extend(expand_one(element, MOST_NAMES - names.len()).map_err(wrong)?);
+        match element.strip_prefix('!') {
+            Some(element) => removed.extend(expand_one(element, MOST_NAMES).map_err(wrong)?),
+            None => names.extend(expand_one(element, MOST_NAMES - names.len()).map_err(wrong)?),
+        }
+    }
+    let listed: BTreeSet<&str> = names.iter().map(|name| without_ranks(name)).collect();
+    if let Some(name) = removed.iter().find(|name| !listed.contains(name.as_str())) {
+        return Err(Error::usage(format!(
+            "{text:?}: !{name} removes a host that the list does not name. Leave it out, or correct the name"
+        )));
+    }
+    names.retain(|name| !removed.contains(without_ranks(name)));
+    if names.is_empty() {
+        return Err(Error::usage(format!("{text:?} leaves no host: name one that is not removed by `!`")));
     }
     Ok(names)
+}
+
+/// Returns a name without its number of ranks, as in `n01:4` or `n01*4`.
+fn without_ranks(name: &str) -> &str {
+    let split = name.rsplit_once([':', '*']).filter(|(host, ranks)| {
+        !host.is_empty() && !host.contains(':') && ranks.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    split.map_or(name, |(host, _)| host)
 }
 
 /// Splits a list at the commas outside brackets.
@@ -307,6 +331,24 @@ mod tests {
         assert_eq!(of("n[0-9/3]"), "n0 n3 n6 n9");
         assert_eq!(of("[::1],[fe80::1]:4"), "[::1] [fe80::1]:4");
         assert_eq!(elements("a[1,2],b").collect::<Vec<_>>(), ["a[1,2]", "b"]);
+    }
+
+    #[test]
+    fn an_element_behind_an_exclamation_mark_removes_its_names() {
+        let of = |text: &str| expand(text).unwrap().join(" ");
+        assert_eq!(of("n[01-04],!n03"), "n01 n02 n04");
+        assert_eq!(of("!n[2-3],n[1-4],x"), "n1 n4 x");
+        assert_eq!(of("n[1-3]:4,n4*2,!n2,!n4"), "n1:4 n3:4");
+        assert_eq!(of("fe80::1,fe80::2,!fe80::2"), "fe80::1");
+        for (text, part) in [
+            ("n[1-4],!n7", "!n7 removes a host that the list does not name"),
+            ("n[1-4],!n[4-5]", "!n5 removes"),
+            ("n1,!n1", "leaves no host"),
+            ("n1,!", "an element is empty"),
+        ] {
+            let error = expand(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
     }
 
     #[test]

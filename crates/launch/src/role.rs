@@ -6,11 +6,13 @@ use ombx_core::benchmark::Medium;
 use ombx_record::error::{Error, Result};
 
 use crate::{
+    build::{self, Build},
     job::{Job, launches::LaunchCount, rank_job::RankJob},
     launch::{
         self, detection,
         start::{Bind, Launcher, Start},
     },
+    output::terminal,
     rank,
 };
 
@@ -24,6 +26,7 @@ use crate::launch::{coordinator, invitation, served};
 pub fn started(words: &[OsString]) -> Option<Result<u8>> {
     Some(match words.get(1)?.to_str()? {
         launch::RANK => RankJob::parse(words.get(2)?).and_then(rank::run),
+        build::SUBCOMMAND => terminal::print(format!("{}\n", Build::here().line())),
         #[cfg(feature = "mpi")]
         transport::SUBCOMMAND => transport::exchange(),
         #[cfg(feature = "sockets")]

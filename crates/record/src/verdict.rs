@@ -133,15 +133,25 @@ impl Verdict {
     pub fn lines(&self) -> Vec<String> {
         self.sentences.iter().flat_map(Sentence::lines).collect()
     }
+
+    /// Returns the lines of the verdict for a terminal, without evidence.
+    pub fn lines_without_evidence(&self) -> Vec<String> {
+        self.sentences.iter().map(Sentence::line).collect()
+    }
 }
 
 impl Sentence {
     /// Returns the line of the sentence, and one for each piece of evidence.
     fn lines(&self) -> Vec<String> {
-        let start = if self.conclusion == Conclusion::None { "no verdict" } else { "verdict" };
-        let mut lines = vec![format!("{start}: {}", self.text)];
+        let mut lines = vec![self.line()];
         lines.extend(self.evidence.iter().map(|line| format!("  {line}")));
         lines
+    }
+
+    /// Returns the line of the sentence.
+    fn line(&self) -> String {
+        let start = if self.conclusion == Conclusion::None { "no verdict" } else { "verdict" };
+        format!("{start}: {}", self.text)
     }
 }
 

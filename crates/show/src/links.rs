@@ -240,6 +240,8 @@ const WIDEST_MAP: usize = 64;
 const BESIDE_MAP: usize = 16;
 /// Characters of a line of the histogram beside its bar.
 const BESIDE_BAR: usize = 50;
+/// Lines of a screen of unknown height.
+const USUAL_ROWS: usize = 24;
 
 /// Collects links and prints them at the end of the last launch.
 #[derive(Debug, Default)]
@@ -255,6 +257,8 @@ pub struct Links {
     with_advice: bool,
     /// Width of the terminal; `None` means that there is no limit.
     columns: Option<usize>,
+    /// Height of the terminal; `None` if it is unknown.
+    rows: Option<usize>,
 }
 
 impl Renderer for Links {
@@ -289,9 +293,9 @@ impl Links {
             self.print(out)?;
             let mode = run.plan.get("links").map(String::as_str);
             let between_halves = matches!(mode, Some("bisection" | "halves"));
-            let (links, with_advice, columns) =
-                (std::mem::take(&mut self.links), self.with_advice, self.columns);
-            *self = Links { links, between_halves, with_advice, columns, ..Links::default() };
+            let links = std::mem::take(&mut self.links);
+            let Links { with_advice, columns, rows, .. } = *self;
+            *self = Links { links, between_halves, with_advice, columns, rows, ..Links::default() };
             writeln!(out, "{}", self.sentence(&plain(&banner(run))))?;
         }
         self.links.begin(run);
@@ -323,6 +327,12 @@ impl Links {
         Links { columns, ..self }
     }
 
+    /// Repeats the verdict below tables that are longer than this many lines of a terminal; 24 if unknown.
+    #[must_use]
+    pub fn on_screen(self, rows: Option<usize>) -> Links {
+        Links { rows, ..self }
+    }
+
     /// Breaks a sentence into lines that fit. They are indented by two blanks more than the first.
     fn sentence(&self, text: &str) -> String {
         let Some(columns) = self.columns.filter(|columns| text.chars().count() > *columns) else {
@@ -351,10 +361,19 @@ impl Links {
             writeln!(out, "{}", self.sentence(&format!("{what} ({})", counted(*count, "row"))))?;
         }
         let slow = verdict.components();
+        let mut tables = Vec::new();
         for times in &self.links.averaged() {
-            self.size(out, times, &slow)?;
+            self.size(&mut tables, times, &slow)?;
         }
-        self.doubts(out)?;
+        self.doubts(&mut tables)?;
+        out.write_all(&tables)?;
+        let lines = tables.iter().filter(|byte| **byte == b'\n').count();
+        if lines > self.rows.unwrap_or(USUAL_ROWS) {
+            writeln!(out)?;
+            for line in verdict.lines_without_evidence() {
+                writeln!(out, "{}", self.sentence(&plain(&line)))?;
+            }
+        }
         out.flush()
     }
 

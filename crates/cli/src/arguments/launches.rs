@@ -64,7 +64,7 @@ impl LaunchesArgs {
 }
 
 /// How much is measured for each row.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct EffortArgs {
     /// Stop when intervals are this narrow [default: 2%]
     ///

@@ -24,7 +24,7 @@ use ombx_show::Shown;
 use crate::arguments::launches::Sizes;
 
 /// Where rows go and what else is printed.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct OutputArgs {
     /// Format of the printed rows
     #[arg(long, default_value = "table", value_parser = some_of(&FORMATS), help_heading = "Output")]
@@ -54,7 +54,7 @@ pub(crate) struct OutputArgs {
 }
 
 /// The result file.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct FileArgs {
     /// New result file with all raw data; - for standard output
     ///
@@ -246,7 +246,7 @@ pub(crate) fn row_pattern(text: &str) -> std::result::Result<glob::Pattern, Stri
 }
 
 /// Units and percentiles of tables and CSV.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ShownArgs {
     /// Units of times and of bandwidths, such as ns,Gbit/s [default: us,MB/s; in CSV ns,MB/s]
     #[arg(long, value_parser = some_of(&UNITS), value_name = "UNIT", value_delimiter = ',', help_heading = "Output")]

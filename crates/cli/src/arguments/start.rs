@@ -18,7 +18,7 @@ pub(crate) struct StartArgs {
     /// Number of ranks [default: as many as the benchmarks need]
     #[arg(short = 'n', long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "Ranks")]
     pub(crate) ranks: Option<u32>,
-    /// Hosts of the ranks, such as n01,n02 or 'n[01-16,20]'
+    /// Hosts of the ranks, such as n01,n02, 'n[01-16,20]' or 'n[01-16],!n07'
     ///
     /// [default: this host, or the allocation of the batch system]
     #[arg(long, value_parser = values::hosts, conflicts_with = "hostfile", help_heading = "Ranks")]
@@ -74,6 +74,7 @@ impl From<StartArgs> for Start {
             ranks: args.ranks,
             hosts: args.hosts.map_or(Vec::new(), |HostList(hosts)| hosts),
             hostfile: args.hostfile,
+            left_out: Vec::new(),
             launcher: args.launcher,
             ssh: args.ssh,
             interface: args.interface,

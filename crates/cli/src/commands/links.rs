@@ -11,7 +11,7 @@ use std::{
 use clap::Args;
 use ombx_core::{
     benchmark::{
-        Choice, Chosen, Depth, ParameterValue, Registry,
+        Choice, Chosen, Depth, Medium, ParameterValue, Registry,
         memory::{BufferMemory, DEVICE, Staged},
     },
     measure::{
@@ -34,9 +34,9 @@ use ombx_launch::{
         self, Extent, Job, Work,
         launches::{Goal, LaunchCount, Launches, random_seed},
     },
-    launch::{detection, finite_run, hosts::slots, start::Start},
+    launch::{detection, finite_run, hosts::slots, preflight, start::Start},
     output::destination::Format,
-    result_file,
+    result_file, role,
 };
 
 use crate::arguments::{
@@ -68,10 +68,16 @@ const SCONTROL: Duration = Duration::from_secs(60);
 /// Number of slowest links per size that are measured again if the user demands something of each link.
 const JUDGED_AGAIN: u32 = 32;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct LinksArgs {
     #[command(flatten)]
     pub(crate) start: StartArgs,
+    /// Leave out hosts that cannot be reached, with a sentence about each
+    #[arg(long, conflicts_with = "ranks", help_heading = "Ranks")]
+    skip_unreachable: bool,
+    /// Hosts that are left out.
+    #[arg(skip)]
+    left_out: Vec<String>,
 
     /// Connection between the ranks; all but mpi work without MPI
     #[arg(long, default_value = "mpi", value_parser = some_of(&FABRICS), help_heading = "What is measured")]
@@ -215,6 +221,17 @@ pub(crate) fn adapt_options(links: clap::Command) -> clap::Command {
     })
 }
 
+/// Measures links and returns the exit code.
+pub(crate) fn links(registry: &Registry, mut args: LinksArgs) -> Result<u8> {
+    if args.skip_unreachable {
+        let medium = if args.fabric == MPI { Medium::Mpi } else { Medium::Sockets };
+        // Every mistake is found before a host is contacted.
+        let job = prepare(registry, args.clone())?;
+        args.left_out = preflight::left_out(&job, medium)?;
+    }
+    role::run(&prepare(registry, args)?)
+}
+
 /// Validates a command line and builds its job. Starts nothing.
 pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     if args.output.format == Format::Nagios && (args.fail_on == FailOn::Nothing || args.output.allow_skips) {
@@ -226,7 +243,7 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
         return Err(Error::usage("ombx links has no option --plot: its table is already a map"));
     }
     args.output.shown.refuse("ombx links")?;
-    let start = Start::from(args.start.clone());
+    let start = Start { left_out: args.left_out.clone(), ..Start::from(args.start.clone()) };
     // The interesting links are those between hosts: by default there is one rank on each.
     let ranks = match start.ranks {
         Some(ranks) => ranks,
@@ -299,7 +316,13 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     // A demand on each link needs a second measurement of more than the slowest few.
     let demands = !args.expect.is_empty() || args.reference.is_some();
     let retest = if demands && args.retest > 0 { args.retest.max(JUDGED_AGAIN) } else { args.retest };
-    let criteria = Criteria { expectations: args.expect, reference, fail_on: args.fail_on, groups };
+    let criteria = Criteria {
+        expectations: args.expect,
+        reference,
+        fail_on: args.fail_on,
+        groups,
+        left_out: args.left_out,
+    };
     let launches = Launches {
         count: LaunchCount::Fixed(args.launches),
         goal: Goal::USUAL,

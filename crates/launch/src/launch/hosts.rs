@@ -7,6 +7,7 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io::{self, Read, Seek},
+    path::Path,
     process::{Child, ExitStatus, Stdio},
     thread,
     time::Duration,
@@ -30,7 +31,11 @@ use rustix::{
     process::Pid,
 };
 
-use crate::launch::{orphans, start::Start};
+use crate::{
+    build::{self, Build},
+    launch::{orphans, start::Start},
+    this_process,
+};
 
 /// Maximum number of ranks that an entry may give to a host.
 const MOST_SLOTS: u32 = 4096;
@@ -68,6 +73,12 @@ impl Host {
 /// # Errors
 /// Usage error: an entry is no host, or its number of ranks is none. It names the file and the line.
 pub(crate) fn hosts(start: &Start) -> Result<Vec<Host>> {
+    let mut hosts = named_hosts(start)?;
+    hosts.retain(|host| !start.left_out.contains(&host.name));
+    Ok(hosts)
+}
+
+fn named_hosts(start: &Start) -> Result<Vec<Host>> {
     match &start.hostfile {
         Some(file) => {
             let name = shown_name(file);
@@ -201,8 +212,17 @@ fn before_comment(line: &str) -> &str {
     line[..end.unwrap_or(line.len())].trim()
 }
 
-/// Command line for the host. It prints the name of the host, as ranks there report it.
-const LINE: &str = "cat /proc/sys/kernel/hostname || true";
+/// Command that prints the name of the host, as ranks there report it.
+const NAME: &str = "cat /proc/sys/kernel/hostname || true";
+
+/// Returns the command line for the host. It prints the build of ombx there, if it has one at the same path, and the name of the host.
+fn line() -> String {
+    let program = this_process::executable().ok();
+    match program.as_deref().and_then(Path::to_str).filter(|program| !program.contains(['\'', '\n', '!'])) {
+        Some(program) => format!("'{program}' {}; {NAME}", build::SUBCOMMAND),
+        None => NAME.to_owned(),
+    }
+}
 /// Time limit of a host before a job starts. Some sites log in slowly.
 pub const REACH_LIMIT: Duration = Duration::from_secs(30);
 /// Time limit of a host after a job has failed. It has answered before.
@@ -216,28 +236,57 @@ const POLL: Duration = Duration::from_millis(10);
 /// Maximum number of bytes that are read of what a remote shell prints.
 const LONGEST: u64 = 1 << 16;
 
-/// Reaches all hosts at the same time. Returns the own name of each host that says it, by the name that the user gave.
-///
-/// A host has this `limit` to answer.
+/// Reaches all hosts at the same time. A host has this `limit` to answer.
 ///
 /// # Errors
 /// Names every host that cannot be reached, with the words of the remote shell.
-pub(super) fn reach(
+pub(super) fn reach<'a>(shell: &RemoteShell, hosts: &'a [String], limit: Duration) -> Result<Reached<'a>> {
+    let reached = try_all(shell, hosts, limit, LIMIT_AFTER_FAILURE);
+    match reached.failures.as_slice() {
+        [] => Ok(reached),
+        some => Err(Error::fabric(message(shell, hosts.len(), some))),
+    }
+}
+
+/// Fails if a host has another build of ombx or another MPI library than this host.
+pub(super) fn same_builds(builds: &[(&str, Build)]) -> Result<()> {
+    let here = Build::here();
+    let differences: Vec<String> =
+        builds.iter().filter_map(|(host, build)| build.difference(host, &here)).collect();
+    if differences.is_empty() { Ok(()) } else { Err(Error::fabric(differences.join("; "))) }
+}
+
+/// Result of reaching hosts.
+#[derive(Debug)]
+pub(super) struct Reached<'a> {
+    /// Own name of each host that says it, by the name that the user gave.
+    pub(super) names: BTreeMap<String, String>,
+    /// Build of ombx on each host that says it.
+    pub(super) builds: Vec<(&'a str, Build)>,
+    /// Hosts that cannot be reached, in the order of the user, with the words of the remote shell.
+    pub(super) failures: Vec<(&'a str, String)>,
+}
+
+/// Reaches all hosts at the same time. A host has `limit` to answer, or `after_failure` once another one has failed.
+pub(super) fn try_all<'a>(
     shell: &RemoteShell,
-    hosts: &[String],
+    hosts: &'a [String],
     limit: Duration,
-) -> Result<BTreeMap<String, String>> {
+    after_failure: Duration,
+) -> Reached<'a> {
     let since = Since::now();
     let (mut waiting, mut running) = (hosts.iter(), Vec::new());
     let mut names = BTreeMap::new();
+    let mut builds = Vec::new();
+    let line = line();
     let mut failures: Vec<(&str, String)> = Vec::new();
     loop {
-        let may_start = failures.is_empty() || since.elapsed() < LIMIT_AFTER_FAILURE;
+        let may_start = failures.is_empty() || since.elapsed() < after_failure;
         while may_start
             && running.len() < MOST_AT_ONCE
             && let Some(host) = waiting.as_slice().first()
         {
-            match Attempt::start(shell, host) {
+            match Attempt::start(shell, host, &line) {
                 Ok(attempt) => running.push(attempt),
                 // The next one starts when one of these has ended.
                 Err(e) if is_limit(&e) && !running.is_empty() => break,
@@ -247,12 +296,21 @@ pub(super) fn reach(
             }
             waiting.next();
         }
-        let limit = if failures.is_empty() { limit } else { limit.min(LIMIT_AFTER_FAILURE) };
+        let limit = if failures.is_empty() { limit } else { limit.min(after_failure) };
         let mut still_running = Vec::new();
         for mut attempt in running {
             match attempt.child.try_wait() {
                 Ok(Some(status)) => match attempt.answer(status) {
-                    Ok(name) => names.extend(name.map(|name| (attempt.host.to_owned(), name))),
+                    Ok(lines) => {
+                        builds.extend(
+                            lines
+                                .iter()
+                                .find_map(|line| Build::parse(line))
+                                .map(|build| (attempt.host, build)),
+                        );
+                        let name = lines.into_iter().rfind(|line| Build::parse(line).is_none());
+                        names.extend(name.map(|name| (attempt.host.to_owned(), name)));
+                    }
                     Err(words) => failures.push((attempt.host, words)),
                 },
                 Ok(None) if attempt.since.elapsed() < limit => still_running.push(attempt),
@@ -272,10 +330,7 @@ pub(super) fn reach(
     sort_by_number(&mut failures, |(failed, _)| {
         hosts.iter().position(|host| host == failed).map_or(-1, |at| at as i64)
     });
-    match failures.as_slice() {
-        [] => Ok(names),
-        some => Err(Error::fabric(message(shell, hosts.len(), some))),
-    }
+    Reached { names, builds, failures }
 }
 
 /// One call of the remote shell.
@@ -289,24 +344,24 @@ struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    fn start(shell: &RemoteShell, host: &'a str) -> io::Result<Attempt<'a>> {
+    fn start(shell: &RemoteShell, host: &'a str, line: &str) -> io::Result<Attempt<'a>> {
         let file = || memfd_create("ombx-reach", MemfdFlags::CLOEXEC).map(File::from);
         let (stdout, stderr) = (file()?, file()?);
-        let mut command = shell.command(host, LINE);
+        let mut command = shell.command(host, line);
         let child =
             command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).spawn()?;
         Ok(Attempt { host, child, stdout, stderr, since: Since::now() })
     }
 
-    /// Returns the name that the host gives itself, if any, or the words of the remote shell about its failure.
-    fn answer(&mut self, status: ExitStatus) -> std::result::Result<Option<String>, String> {
+    /// Returns the lines that the host prints, which end with the name that it gives itself, or the words of the remote shell about its failure.
+    fn answer(&mut self, status: ExitStatus) -> std::result::Result<Vec<String>, String> {
         if !status.success() {
             return Err(last_line(&mut self.stderr)
                 .or_else(|| last_line(&mut self.stdout))
                 .unwrap_or_else(|| format!("its remote shell failed without a word ({status})")));
         }
         // A shell may greet before it runs the command.
-        Ok(last_line(&mut self.stdout))
+        Ok(lines(&mut self.stdout))
     }
 
     fn end(&mut self) {
@@ -317,14 +372,19 @@ impl<'a> Attempt<'a> {
 
 /// Returns the last line of a file that is not empty.
 fn last_line(file: &mut File) -> Option<String> {
+    lines(file).pop()
+}
+
+/// Returns the lines of a file that are not empty.
+fn lines(file: &mut File) -> Vec<String> {
     let mut text = Vec::new();
     let _ = file.rewind().and_then(|()| file.take(LONGEST).read_to_end(&mut text));
     let text = String::from_utf8_lossy(&text).into_owned();
-    text.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned)
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
 /// Describes failures. Hosts of which the remote shell says the same, apart from their name, share its words.
-fn message(shell: &RemoteShell, all: usize, failures: &[(&str, String)]) -> String {
+pub(super) fn message(shell: &RemoteShell, all: usize, failures: &[(&str, String)]) -> String {
     let mut groups: Vec<(String, Vec<&str>, &str)> = Vec::new();
     for (host, words) in failures {
         let name = host.rsplit('@').next().unwrap_or_default();
@@ -346,7 +406,10 @@ fn message(shell: &RemoteShell, all: usize, failures: &[(&str, String)]) -> Stri
 
 #[cfg(test)]
 mod tests {
-    use crate::launch::hosts::*;
+    use crate::launch::{
+        hosts::*,
+        start::{Bind, Launcher},
+    };
 
     fn read(text: &str) -> Option<(String, Option<u32>)> {
         let hosts = hosts_of_line(text).ok()?;
@@ -440,12 +503,26 @@ mod tests {
 
     #[test]
     fn hosts_that_are_reached_say_their_names() {
-        let names =
-            reach(&shell("echo Welcome; echo name-of-$1"), &hosts(&["n01", "n02"]), REACH_LIMIT).unwrap();
+        let there = hosts(&["n01", "n02"]);
+        let names = reach(&shell("echo Welcome; echo name-of-$1"), &there, REACH_LIMIT).unwrap().names;
         assert_eq!(names["n01"], "name-of-n01");
         assert_eq!(names.len(), 2);
-        assert!(reach(&shell("exit 0"), &hosts(&["n01"]), REACH_LIMIT).unwrap().is_empty());
-        assert!(reach(&shell("exit 1"), &[], REACH_LIMIT).unwrap().is_empty());
+        assert!(reach(&shell("exit 0"), &hosts(&["n01"]), REACH_LIMIT).unwrap().names.is_empty());
+        assert!(reach(&shell("exit 1"), &[], REACH_LIMIT).unwrap().names.is_empty());
+    }
+
+    #[test]
+    fn a_host_with_another_build_is_refused() {
+        let other = "echo ombx-build 0000000000000001 ombx 9.9 with MPI 9; echo name-of-$1";
+        let names = hosts(&["n01"]);
+        let reached = reach(&shell(other), &names, REACH_LIMIT).unwrap();
+        assert_eq!(reached.names["n01"], "name-of-n01");
+        let error = same_builds(&reached.builds).unwrap_err().to_string();
+        assert!(error.starts_with("n01 has ombx 9.9 with MPI 9, but this host has ombx "), "{error}");
+        let same = format!("echo '{}'; echo n", Build::here().line());
+        let reached = reach(&shell(&same), &names, REACH_LIMIT).unwrap();
+        assert_eq!(reached.builds.len(), 1);
+        same_builds(&reached.builds).unwrap();
     }
 
     #[test]
@@ -457,6 +534,30 @@ mod tests {
             error,
             "cannot reach 1 of 3 hosts: typo: ssh: Could not resolve hostname typo. Check `sh typo true`"
         );
+    }
+
+    #[test]
+    fn a_host_that_is_left_out_has_no_ranks() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "n[1-3] slots=2\n").unwrap();
+        let start = Start {
+            ranks: None,
+            hosts: Vec::new(),
+            hostfile: Some(file.path().into()),
+            left_out: hosts(&["n2"]),
+            launcher: Launcher::Auto,
+            ssh: None,
+            interface: None,
+            bind: Bind::Auto,
+            launcher_arg: Vec::new(),
+            fail_fast: false,
+            rendezvous: None,
+            timeout: None,
+            server: None,
+            token_file: None,
+        };
+        let named: Vec<String> = super::hosts(&start).unwrap().into_iter().map(|host| host.name).collect();
+        assert_eq!((named, slots(&start).unwrap()), (hosts(&["n1", "n3"]), 4));
     }
 
     #[test]

@@ -21,12 +21,13 @@ use ombx_record::{
 use ombx_mpi::Family;
 
 use crate::{
-    job::Job,
+    job::{Job, Work},
     launch::{
         hosts::{self, Host, LIMIT_AFTER_JOB, REACH_LIMIT, hosts, ranks_by_host},
         mpiexec,
         start::{Start, in_allocation},
     },
+    stderr::printable,
 };
 
 /// Maximum number of ranks per core. With more of them a measurement is meaningless and the start can exhaust a machine.
@@ -64,7 +65,11 @@ pub fn check(start: &Start, ranks: u32, medium: Medium) -> Result<()> {
 /// the names that they give themselves; none if that is unknown, for instance because a batch system starts the ranks.
 pub(crate) fn reach(job: &Job, medium: Medium) -> Result<Vec<RankHost>> {
     let start = &job.start;
-    let names = reach_all(start, remote_shell(job, medium), medium, REACH_LIMIT)?;
+    let proposal = match job.work {
+        Work::Links(..) => Some(SKIP_UNREACHABLE),
+        Work::Benchmarks(_) => None,
+    };
+    let names = reach_all(start, remote_shell(job, medium), medium, REACH_LIMIT, proposal)?;
     // The user's own arguments of the launcher may place ranks in another way.
     if medium != Medium::Mpi || !start.launcher_arg.is_empty() {
         return Ok(Vec::new());
@@ -77,25 +82,68 @@ pub(crate) fn reach(job: &Job, medium: Medium) -> Result<Vec<RankHost>> {
 /// Asks the hosts of a job again after it has failed. Returns a sentence about those that do not answer; `None` if all do, or if they
 /// cannot be asked.
 pub(super) fn unreachable(job: &Job, medium: Medium) -> Option<String> {
-    let asked = reach_all(&job.start, remote_shell(job, medium), medium, LIMIT_AFTER_JOB);
+    let asked = reach_all(&job.start, remote_shell(job, medium), medium, LIMIT_AFTER_JOB, None);
     asked.err().map(|error| error.to_string())
 }
 
 /// Reaches all hosts that a user has named through a remote shell, within a limit for each. Returns the name that each gives itself.
+/// An error about hosts that cannot be reached proposes an option. Over MPI, a host with another build of ombx is an error too.
 pub fn reach_all(
     start: &Start,
     shell: Option<RemoteShell>,
     medium: Medium,
     limit: Duration,
+    proposal: Option<&str>,
 ) -> Result<BTreeMap<String, String>> {
     let Some(shell) = shell.filter(|_| medium != Medium::Mpi || !in_allocation()) else {
         return Ok(BTreeMap::new());
     };
     let names = hosts(start)?.into_iter().map(|host| host.name);
     let (here, remote): (BTreeSet<String>, BTreeSet<String>) = names.partition(|name| is_here(name));
-    let mut names = hosts::reach(&shell, &Vec::from_iter(remote), limit)?;
+    let remote = Vec::from_iter(remote);
+    let reached = hosts::reach(&shell, &remote, limit).map_err(|error| match proposal {
+        Some(option) => Error::fabric(format!("{error}, or add {option} to measure the other hosts")),
+        None => error,
+    })?;
+    // Ranks over MPI need the same build and the same library.
+    if medium == Medium::Mpi {
+        hosts::same_builds(&reached.builds)?;
+    }
+    let mut names = reached.names;
     names.extend(here.into_iter().map(|name| (name, hostname())));
     Ok(names)
+}
+
+/// Option that leaves out hosts that cannot be reached.
+pub const SKIP_UNREACHABLE: &str = "--skip-unreachable";
+
+/// Reaches the hosts of a job over a medium. Returns the names of those that the remote shell cannot reach, after a sentence about each.
+///
+/// # Errors
+/// The user names no hosts, nothing is known about the remote shell, or fewer than two hosts are left.
+pub fn left_out(job: &Job, medium: Medium) -> Result<Vec<String>> {
+    let start = &job.start;
+    if start.hosts.is_empty() && start.hostfile.is_none() {
+        return Err(Error::usage(format!(
+            "{SKIP_UNREACHABLE} needs hosts by name: add --hosts or --hostfile, or leave it out"
+        )));
+    }
+    let Some(shell) = remote_shell(job, medium).filter(|_| medium != Medium::Mpi || !in_allocation()) else {
+        return Err(Error::usage(format!(
+            "{SKIP_UNREACHABLE} needs a launcher that starts ranks by ssh, but this one has its own way: leave it out"
+        )));
+    };
+    let names = each_once(hosts(start)?.into_iter().map(|host| host.name));
+    let remote: Vec<String> = names.iter().filter(|name| !is_here(name)).cloned().collect();
+    let failures = hosts::try_all(&shell, &remote, REACH_LIMIT, REACH_LIMIT).failures;
+    if !failures.is_empty() && names.len() - failures.len() < 2 {
+        let message = hosts::message(&shell, remote.len(), &failures);
+        return Err(Error::fabric(format!("{message}. Fewer than two hosts are left to measure")));
+    }
+    for (host, words) in &failures {
+        stderr_line!("ombx: {host} is left out, because it cannot be reached: {}", printable(words));
+    }
+    Ok(failures.into_iter().map(|(host, _)| host.to_owned()).collect())
 }
 
 /// A host that will have ranks.

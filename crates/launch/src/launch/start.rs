@@ -23,6 +23,8 @@ pub struct Start {
     pub hosts: Vec<String>,
     /// File with the hosts.
     pub hostfile: Option<PathBuf>,
+    /// Names of those hosts that get no ranks, because they could not be reached.
+    pub left_out: Vec<String>,
     /// What starts the ranks.
     pub launcher: Launcher,
     /// Program in place of ssh.

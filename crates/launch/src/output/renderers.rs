@@ -99,7 +99,7 @@ pub(crate) fn osu(columns: OsuColumns) -> Box<dyn Renderer> {
 pub fn links(format: Format, color: Color, notes: Notes) -> Option<Box<dyn Renderer>> {
     match format {
         Format::Table => {
-            let links = Links::default().fitting(terminal::columns());
+            let links = Links::default().fitting(terminal::columns()).on_screen(terminal::rows());
             Some(Box::new(match notes {
                 Notes::Hidden => links,
                 Notes::Shown => links.with_advice(),

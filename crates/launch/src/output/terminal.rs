@@ -73,6 +73,12 @@ pub fn columns() -> Option<usize> {
     stream(io::stdout().is_terminal()).columns(size)
 }
 
+/// Returns the height of standard output in lines; `None` unless it is a terminal that tells it.
+pub fn rows() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    Some(usize::from(size.ws_row)).filter(|rows| *rows > 0 && stdout_is_interactive())
+}
+
 /// Returns columns and lines of standard error; `None` without a terminal that tells them.
 pub(crate) fn stderr_size() -> Option<[usize; 2]> {
     let size = rustix::termios::tcgetwinsize(rustix::stdio::stderr()).ok()?;

@@ -1,13 +1,6 @@
 //! A rank over MPI.
 
-use std::{
-    collections::hash_map::DefaultHasher,
-    fs::File,
-    hash::{Hash, Hasher},
-    io::{self, Read},
-    thread,
-    time::Duration,
-};
+use std::{fs::File, io, thread, time::Duration};
 
 use ombx_core::{
     benchmark::{Initialization, Threading},
@@ -25,6 +18,7 @@ use ombx_record::{
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::{
+    build,
     job::{Work, accelerator},
     launch::{detection, preflight},
     output::relay,
@@ -112,19 +106,27 @@ fn abort_without_mpi(error: &Error) -> ! {
     Mpi::abort(error.kind().exit_code())
 }
 
-/// Number of bytes at the start of the executable that identify a build.
-const HEAD: u64 = 4096;
+/// Number of bytes by which ranks of different builds recognise each other: the identity of a build, and its name.
+const OF_BUILD: usize = 256;
 
 /// Fails on this rank if it is another build than rank 0. All ranks must call it first, because ranks of different builds may understand
-/// each other in nothing but eight bytes of rank 0.
+/// each other in nothing but these bytes of rank 0.
 pub(super) fn same_build(team: &dyn Team) -> Result<()> {
-    same(team, hash_of(&build()))
+    same(team, build::identity(), &build::name())
 }
 
-fn same(team: &dyn Team, build: u64) -> Result<()> {
-    let mut first = build.to_le_bytes();
+fn same(team: &dyn Team, identity: u64, name: &str) -> Result<()> {
+    let mut first = [0; OF_BUILD];
+    first[..8].copy_from_slice(&identity.to_le_bytes());
+    for (to, from) in first[8..].iter_mut().zip(name.bytes()) {
+        *to = from;
+    }
     team.broadcast(&mut first)?;
-    if first == build.to_le_bytes() { Ok(()) } else { Err(another("build of ombx")) }
+    if first[..8] == identity.to_le_bytes() {
+        return Ok(());
+    }
+    let theirs = String::from_utf8_lossy(&first[8..]);
+    Err(Error::fabric(build::another(&hostname(), name, theirs.trim_end_matches('\0'), "rank 0")))
 }
 
 /// Returns the error of a rank that differs from rank 0.
@@ -145,13 +147,15 @@ fn meet(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
     let (words, threads) = read.unzip();
     let (first_words, first_threads, first_library) =
         team.broadcast_message((words.clone(), threads.clone(), library.clone()))?;
-    let same = [
-        ("command line", words == first_words),
-        (THREADS, threads == first_threads),
-        ("version of the MPI library", library == first_library),
-    ];
+    let same = [("command line", words == first_words), (THREADS, threads == first_threads)];
     let other = same.into_iter().find(|(_, is_same)| !is_same);
     other.map_or(Ok(()), |(what, _)| Err(another(what)))?;
+    if library != first_library {
+        return Err(Error::fabric(format!(
+            "{} has loaded {library}, but rank 0 {first_library}: give every host the same MPI library",
+            hostname()
+        )));
+    }
     let pid = u64::from(getpid().as_raw_nonzero().get().unsigned_abs());
     let ranks = team.gather(&codec::encode(&RankProcess { pid, host: hostname() }))?;
     if let Some((pipe, ranks)) = launching_process.zip(ranks) {
@@ -161,23 +165,6 @@ fn meet(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
     Ok(())
 }
 
-/// Returns length and head of the executable.
-fn build() -> (u64, Vec<u8>) {
-    let mut head = Vec::new();
-    let length = File::open("/proc/self/exe").and_then(|file| {
-        let length = file.metadata()?.len();
-        file.take(HEAD).read_to_end(&mut head)?;
-        Ok(length)
-    });
-    (length.unwrap_or(0), head)
-}
-
-fn hash_of(what: &(impl Hash + ?Sized)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
-    hasher.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use ombx_testkit::on_ranks;
@@ -185,15 +172,14 @@ mod tests {
     use crate::rank::mpi::*;
 
     #[test]
-    fn a_rank_of_another_build_needs_eight_bytes_of_rank_0_only() {
+    fn a_rank_of_another_build_names_both() {
         let ended = on_ranks(3, |team| match team.rank().0 {
             // A build whose messages nobody else understands.
-            1 => team.broadcast(&mut [0; 8]).map(|()| String::new()),
-            rank => {
-                same(team, u64::from(rank)).map_or_else(|error| Ok(error.to_string()), |()| Ok(String::new()))
-            }
+            1 => team.broadcast(&mut [0; OF_BUILD]).map(|()| String::new()),
+            rank => same(team, u64::from(rank), &format!("ombx {rank}"))
+                .map_or_else(|error| Ok(error.to_string()), |()| Ok(String::new())),
         });
         let said: Vec<String> = ended.into_iter().map(|one| one.unwrap()).collect();
-        assert!(said[0].is_empty() && said[2].contains("another build of ombx than rank 0"), "{said:?}");
+        assert!(said[0].is_empty() && said[2].contains("has ombx 2, but rank 0 has ombx 0"), "{said:?}");
     }
 }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
 use ombx_estimate::number;
+use ombx_host::node_set;
 use ombx_record::{
     file::RunWithRows,
     link,
@@ -24,6 +25,8 @@ const MIN_REFERENCE_FACTOR: f64 = 1.25;
 const NAMED: usize = 4;
 /// Option of a run that holds its expectations.
 pub(super) const EXPECT: &str = "expect";
+/// Option of a run that holds the hosts that are left out.
+pub(super) const LEFT_OUT: &str = "left_out";
 
 /// What ends `ombx links` with a code other than 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -47,14 +50,19 @@ pub struct Criteria {
     pub fail_on: FailOn,
     /// Groups of hosts that are compared with each other.
     pub groups: HostGroups,
+    /// Names of hosts that are left out because they could not be reached.
+    pub left_out: Vec<String>,
 }
 
 impl Criteria {
-    /// Adds the expectations and the groups to the options of a run.
+    /// Adds the expectations, the hosts that are left out and the groups to the options of a run.
     pub fn describe(&self, plan: &mut BTreeMap<String, String>) {
         let all: Vec<String> = self.expectations.iter().map(Expectation::to_string).collect();
         if !all.is_empty() {
             plan.insert(EXPECT.into(), all.join(" "));
+        }
+        if !self.left_out.is_empty() {
+            plan.insert(LEFT_OUT.into(), node_set::fold(self.left_out.iter().map(String::as_str)));
         }
         self.groups.describe(plan);
     }

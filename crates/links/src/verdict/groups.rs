@@ -139,11 +139,15 @@ fn read_line(line: &str, raw: &mut BTreeMap<String, Raw>) -> Checked<()> {
     let group = raw.entry(name.to_owned()).or_default();
     noun.clone_into(&mut group.noun);
     for words in members.split_whitespace() {
+        let mut list = Vec::new();
         for element in node_set::elements(words).filter(|element| !element.is_empty()) {
             match element.strip_prefix('@') {
                 Some(groups) => group.children.extend(names(groups)?),
-                None => group.hosts.extend(host_names(element)?),
+                None => list.push(element),
             }
+        }
+        if !list.is_empty() {
+            group.hosts.extend(host_names(&list.join(","))?);
         }
     }
     Ok(())

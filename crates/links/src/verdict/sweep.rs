@@ -22,6 +22,7 @@ use crate::{
     verdict::{
         Criteria, Expectation, Hosts, LOOKS, Link, LinkTimes, MIN_FACTOR, MIN_LINKS, MIN_UNITS, MOST_ROWS,
         Reference, SlowComponent, SweptRun, TimesBySize,
+        criteria::LEFT_OUT,
         detection::{Detected, among_suspects, at_one_size, slow_of_sizes},
         few_units::{self, MAX_PARTS},
         launches::{Launch, Step, Steps, decisive_median_over, median_over},
@@ -67,6 +68,8 @@ pub struct LinkSweep {
     errors: Errors,
     /// Expectations of the run.
     pub(super) expectations: Vec<Expectation>,
+    /// Hosts that could not be reached.
+    left_out: Option<String>,
     reference: Option<Arc<Reference>>,
 }
 
@@ -107,7 +110,8 @@ impl LinkSweep {
         let expectations = Criteria::expectations_of(&run.plan);
         let last = Some(Launch::of_run(run));
         let facts = run.hosts.clone();
-        LinkSweep { hosts: Hosts::of_run(run), facts, expectations, last, ..LinkSweep::default() }
+        let left_out = run.plan.get(LEFT_OUT).cloned();
+        LinkSweep { hosts: Hosts::of_run(run), facts, expectations, left_out, last, ..LinkSweep::default() }
     }
 
     /// Returns whether a run is the next launch of this sweep.
@@ -359,6 +363,9 @@ impl LinkSweep {
         findings.errors = self.errors.findings(self.hosts.count(), &self.facts);
         let mut verdict = findings.verdict(&self.hosts);
         self.add_causes(&mut verdict, causes);
+        if let (Some(hosts), Some(first)) = (&self.left_out, verdict.sentences.first_mut()) {
+            first.text += &format!("; without {hosts}, which could not be reached");
+        }
         verdict
     }
 

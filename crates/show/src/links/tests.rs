@@ -86,7 +86,7 @@ fn launches_are_printed_once_with_the_median_of_each_link() {
         let place = |at: u32| Place { host: format!("n{at}"), ..golden.places[0].clone() };
         Run { places: (0..4).map(place).collect(), plan, ..golden.clone() }
     };
-    let (mut renderer, mut out) = (Links::default(), Vec::new());
+    let (mut renderer, mut out) = (Links::default().on_screen(Some(1000)), Vec::new());
     let mut judged = Judged::new(&mut renderer);
     for (number, factor) in [(1, 1.0), (2, 9.0), (3, 2.0)] {
         assert!(!String::from_utf8_lossy(&out).contains("links, "), "only the last launch is printed");
@@ -153,13 +153,29 @@ fn a_bisection_of_few_links_has_its_sum() {
 
 #[test]
 fn the_map_and_the_verdict_show_the_slow_link() {
-    let text = rendered(&mut Links::default(), &[]);
+    let text = rendered(&mut Links::default().on_screen(Some(1000)), &[]);
     assert!(text.contains("n1 1  · ·█\n"), "{text}");
     assert!(text.contains("fastest 1000 us (1000 MB/s)"), "{text}");
     assert!(text.contains("verdict: the link between n1 and n3 is slow"), "{text}");
     assert_eq!(text.matches("verdict:").count(), 1, "{text}");
     assert!(text.find("verdict:") < text.find("links, "), "the verdict comes first: {text}");
     assert!(!text.contains("bisection"), "all pairs are no bisection: {text}");
+}
+
+#[test]
+fn the_verdict_is_repeated_below_tables_that_are_longer_than_the_screen() {
+    let text = rendered(&mut Links::default().on_screen(Some(1000)), &[]);
+    let tables = text.lines().skip_while(|line| !line.starts_with("links, ")).count() + 1;
+    let last = |rows: usize| {
+        let text = rendered(&mut Links::default().on_screen(Some(rows)), &[]);
+        text.lines().last().unwrap().to_owned()
+    };
+    assert!(
+        last(tables - 1).starts_with("verdict: the link between n1 and n3 is slow"),
+        "{}",
+        last(tables - 1)
+    );
+    assert!(!last(tables).contains("verdict:"), "{}", last(tables));
 }
 
 #[test]
@@ -180,9 +196,9 @@ fn evidence_names_slow_and_ordinary_links() {
 #[test]
 fn doubts_are_one_line_without_codes_and_unfold() {
     let mark = Mark::with_advice(MarkCode::NotConverged, "x", "raise --max-time").at(Level::Caution);
-    let text = rendered(&mut Links::default(), std::slice::from_ref(&mark));
+    let text = rendered(&mut Links::default().on_screen(Some(1000)), std::slice::from_ref(&mark));
     assert!(text.ends_with("\ndoubts: precision not reached (12 rows); -v says what to do\n"), "{text}");
-    let text = rendered(&mut Links::default().with_advice(), &[mark]);
+    let text = rendered(&mut Links::default().on_screen(Some(1000)).with_advice(), &[mark]);
     assert!(
         text.ends_with("\ndoubts:\n  precision not reached, 12 rows: raise --max-time\n")
             && !text.contains("not_conv"),

@@ -141,3 +141,14 @@ fn a_file_that_cannot_be_the_reference_is_refused() {
     assert!(refusal.contains("--pattern semidirectional. Give"), "{refusal}");
     assert!(Reference::from_runs("f", &[], &[], &[]).unwrap_err().contains("no complete run"));
 }
+
+#[test]
+fn the_verdict_names_hosts_that_are_left_out() {
+    let mut now = run(5, |_, _| 1000.0);
+    let left_out = ["n07", "n08"].map(str::to_owned).to_vec();
+    Criteria { left_out, ..Criteria::default() }.describe(&mut now.run.plan);
+    let mut sweep = LinkSweep::of_run(&now.run);
+    now.rows.iter().for_each(|row| sweep.add(row));
+    let text = &sweep.verdict().sentences[0].text;
+    assert!(text.ends_with("; without n[07-08], which could not be reached"), "{text}");
+}

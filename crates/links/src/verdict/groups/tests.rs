@@ -8,7 +8,7 @@ fn groups_line(text: &str) -> Result<String, String> {
 
 #[test]
 fn groups_are_read_from_a_file_of_any_kind() {
-    let racks = "# Racks\nrack r1: n[01-04]\nrack r2: n[05-08],login # and more\nrow row1: @r[1-2]\n";
+    let racks = "# Racks\nrack r1: n[01-05],!n05\nrack r2: n[05-08],login # and more\nrow row1: @r[1-2]\n";
     let line = "rack:r1=n[01-04] rack:r2=login,n[05-08];row:row1=login,n[01-08]";
     assert_eq!(groups_line(racks).as_deref(), Ok(line));
     assert_eq!(groups_line("a: n1\na: n2 n3").as_deref(), Ok("group:a=n[1-3]"));
