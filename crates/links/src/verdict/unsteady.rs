@@ -26,9 +26,9 @@ use crate::verdict::{
 /// both; four hosts, the fewest that are compared, have 24 visits.
 const MOST_BY_CHANCE: f64 = 0.05;
 
-/// Place of a visit in its launch.
+/// VisitPlace of a visit in its launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum VisitPlace {
     /// Round of a sweep; `None` if one pair is measured at a time.
     Sweep(Option<u32>),
     /// Attempt at measuring the link again.
@@ -36,7 +36,7 @@ enum Place {
 }
 
 /// Launch and place of a visit.
-type Moment = (usize, Place);
+type Moment = (usize, VisitPlace);
 
 /// Row of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,8 +84,11 @@ impl Visits {
         let (Some(link), Some(bytes)) = (Link::of_row(row), row.bytes) else { return };
         let number = |axis: &str| row.axes.get(axis).and_then(|text| text.parse().ok());
         let is_again = row.axes.contains_key(RETEST);
-        let place =
-            if is_again { Place::Again(number(ATTEMPT).unwrap_or(1)) } else { Place::Sweep(number(ROUND)) };
+        let place = if is_again {
+            VisitPlace::Again(number(ATTEMPT).unwrap_or(1))
+        } else {
+            VisitPlace::Sweep(number(ROUND))
+        };
         let moment = (launch, place);
         let waited = row.trust.iter().any(has_waited);
         self.add_row(VisitedRow { moment, bytes, link, waited }, hosts);
@@ -100,7 +103,7 @@ impl Visits {
     /// Adds the links of a round.
     pub(super) fn add_round(&mut self, round: &Round, launch: usize, hosts: &Hosts) {
         let Some(bytes) = round.row.bytes else { return };
-        let moment = (launch, Place::Sweep(round.number));
+        let moment = (launch, VisitPlace::Sweep(round.number));
         let waiting: Vec<&RoundMark> = round.marks.iter().filter(|mark| has_waited(&mark.mark)).collect();
         for (at, (from, to, ns)) in round.links().enumerate() {
             let waited = waiting.iter().any(|mark| mark.has(at));
@@ -130,7 +133,7 @@ impl Visits {
 
     /// Adds counters that grew in a round. What grew while one of many pairs was measured belongs to no visit.
     fn add_grown(&mut self, moment: Moment, grown: &[Growth]) {
-        if moment.1 == Place::Sweep(None) {
+        if moment.1 == VisitPlace::Sweep(None) {
             return;
         }
         for one in grown.iter().filter(|one| is_retransmission(one)) {
@@ -198,8 +201,8 @@ impl Visits {
         hosts: &Hosts,
     ) -> Option<((u32, u32), u64)> {
         let resent = |moment: Moment, (a, b): (u32, u32)| match moment.1 {
-            Place::Again(_) => self.resent_again.get(&(moment, (a, b))).copied().unwrap_or(0),
-            Place::Sweep(_) => {
+            VisitPlace::Again(_) => self.resent_again.get(&(moment, (a, b))).copied().unwrap_or(0),
+            VisitPlace::Sweep(_) => {
                 let ends = BTreeSet::from([hosts.name(a), hosts.name(b)]);
                 let of = |host: &str| self.resent_in_round.get(&(moment, host.to_owned()));
                 ends.into_iter().filter_map(of).sum()
@@ -225,7 +228,7 @@ struct Visit {
 /// Returns the factors of the rows that are slow: each against the rows of its size, its distance and its part of the sweep.
 fn factors_of_slow_rows(rows: &[VisitedRow], hosts: &Hosts) -> Vec<Option<f64>> {
     let kind = |row: &VisitedRow| {
-        let is_again = matches!(row.moment.1, Place::Again(_));
+        let is_again = matches!(row.moment.1, VisitPlace::Again(_));
         (row.bytes, is_again, hosts.distance(row.link.from, row.link.to))
     };
     let mut of_kind: BTreeMap<_, Vec<f64>> = BTreeMap::new();
@@ -254,7 +257,7 @@ fn factors_of_slow_rows(rows: &[VisitedRow], hosts: &Hosts) -> Vec<Option<f64>> 
 fn is_burst(rows: &[VisitedRow], at: usize, slow_rows: &[usize], hosts: &Hosts) -> bool {
     let hosts_of = |row: &VisitedRow| [row.link.from, row.link.to].map(|rank| hosts.number(rank));
     let own = hosts_of(&rows[at]);
-    let is_one_by_one = !matches!(rows[at].moment.1, Place::Sweep(Some(_)));
+    let is_one_by_one = !matches!(rows[at].moment.1, VisitPlace::Sweep(Some(_)));
     slow_rows.iter().any(|other| {
         let is_near = !is_one_by_one || other.abs_diff(at) == 1;
         is_near && hosts_of(&rows[*other]).iter().all(|host| !own.contains(host))

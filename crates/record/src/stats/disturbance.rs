@@ -17,7 +17,7 @@ pub enum HeadlineOf<'s> {
 }
 
 /// A part of the fall of a headline. Its cost is a number of samples, or a time.
-struct Part {
+struct FallPart {
     fall: f64,
     cost: f64,
 }
@@ -86,7 +86,7 @@ impl HeadlineOf<'_> {
 }
 
 /// Returns the largest fall at this cost, where parts of one curve are concave: the steepest parts first, the last one in proportion.
-fn largest(mut parts: Vec<Part>, mut cost: f64) -> f64 {
+fn largest(mut parts: Vec<FallPart>, mut cost: f64) -> f64 {
     sort_by_value(&mut parts, |part| -part.fall / part.cost);
     let mut fall = 0.0;
     for part in parts {
@@ -100,14 +100,14 @@ fn largest(mut parts: Vec<Part>, mut cost: f64) -> f64 {
 }
 
 /// Returns the concave curve above the falls of the level of a round without 0 .. `most` samples. Without any it falls to `least`.
-fn parts_without_samples(round: &[f64], least: f64, most: usize) -> Vec<Part> {
+fn parts_without_samples(round: &[f64], least: f64, most: usize) -> Vec<FallPart> {
     let sorted = sorted(round);
     let levels: Vec<f64> = (0..=most.min(sorted.len()))
         .map(|without| level(&sorted[..sorted.len() - without]).unwrap_or(least))
         .collect();
     let (mut at, mut parts) = (0, Vec::new());
     while let Some(part) = (at + 1..levels.len())
-        .map(|to| Part { fall: levels[at] - levels[to], cost: (to - at) as f64 })
+        .map(|to| FallPart { fall: levels[at] - levels[to], cost: (to - at) as f64 })
         .max_by(|one, other| (one.fall / one.cost).total_cmp(&(other.fall / other.cost)))
     {
         at += part.cost as usize;
@@ -117,14 +117,14 @@ fn parts_without_samples(round: &[f64], least: f64, most: usize) -> Vec<Part> {
 }
 
 /// Returns the fall of a median to each of the values below it, and to zero. A unit of the cost moves values by `each` in all.
-fn parts_of_median(values: &[f64], each: f64) -> Vec<Part> {
+fn parts_of_median(values: &[f64], each: f64) -> Vec<FallPart> {
     let sorted = sorted(values);
     let mut from = median_of_sorted(&sorted);
     let below = sorted[..sorted.len() / 2].iter().rev().copied().chain([0.0]);
     let part = |(moved, to): (i32, f64)| {
         let fall = from - to;
         from = to;
-        Part { fall, cost: fall * f64::from(moved) / each }
+        FallPart { fall, cost: fall * f64::from(moved) / each }
     };
     (1..).zip(below).map(part).filter(|part| part.cost > 0.0).collect()
 }

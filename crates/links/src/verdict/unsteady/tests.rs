@@ -3,7 +3,7 @@
 use ombx_record::{
     link::{ALONE, BENCH, REFERENCE},
     random::SplitMix64,
-    result::{ClockFacts, Metric, Place as PlaceOfRank, Run},
+    result::{ClockFacts, Metric, Place, Run},
     stats::Summary,
     verdict::{Conclusion, Verdict},
 };
@@ -144,12 +144,8 @@ impl Machine {
     }
 
     fn run(self, launch: usize) -> Run {
-        let place = |host| PlaceOfRank {
-            host: format!("h{}", host + 1),
-            cpus: "0".into(),
-            online: 2,
-            governor: None,
-        };
+        let place =
+            |host| Place { host: format!("h{}", host + 1), cpus: "0".into(), online: 2, governor: None };
         let plan = [("launch", launch), ("launches", self.launches)];
         Run {
             places: (0..self.hosts).map(place).collect(),
