@@ -181,6 +181,28 @@ const MUTATIONS: &[Mutation] = &[
         )],
     },
     Mutation {
+        defect: "all rounds of a row start at one alignment",
+        file: "crates/core/src/measure/alignment.rs",
+        before: "const STEP: u64 = 37;",
+        after: "const STEP: u64 = 32;",
+        seen: &[seen(
+            "unit",
+            "-- alignment::tests",
+            "---- measure::alignment::tests::the_steps_spread_rounds_over_every_ring stdout",
+        )],
+    },
+    Mutation {
+        defect: "a warm-up ends while the times of the library still fall",
+        file: "crates/core/src/measure/stop.rs",
+        before: "reached && !so_far.is_falling()",
+        after: "reached",
+        seen: &[seen(
+            "unit",
+            "-- stop::tests",
+            "---- measure::stop::tests::a_warm_up_ends_when_times_have_stopped_falling stdout",
+        )],
+    },
+    Mutation {
         defect: "a missed limit ends with the code of a regression",
         file: "crates/check/src/check/judgement.rs",
         before: "(State::Missed, Exit::Slow, ",

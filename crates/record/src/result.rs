@@ -353,13 +353,15 @@ impl Measurement {
     /// Summarises the aggregated times, without percentiles. If a part of round trips is subtracted, the interval contains their
     /// uncertainty too. It also contains one step of the clock at each end.
     pub fn summarise(samples: &[Samples], legs: u64, clock: ClockProperties) -> Option<Summary> {
-        let times = Measurement::combine(samples, legs);
         if samples.iter().any(|s| !s.started_ns.is_empty()) {
-            return Summary::of_total(&times);
+            return Summary::of_total(&Measurement::combine(samples, legs));
         }
         let rounds = Measurement::combine_rounds(samples, legs);
-        let mut summary =
-            if rounds.is_empty() { Summary::of_batches(&times)? } else { Summary::of_rounds(&rounds)? };
+        let mut summary = match rounds.as_slice() {
+            [] => Summary::of_batches(&Measurement::combine(samples, legs))?,
+            rounds => Summary::of_rounds(rounds)?,
+        };
+        drop(rounds);
         for trips in samples.iter().filter_map(|s| s.round_trips.as_ref()) {
             let halves = trips.halves as f64 / 2.0;
             let interval =

@@ -21,10 +21,11 @@ fn walk(heading: &str, commands: usize) -> Files {
 
 #[test]
 fn a_developer_compares_two_settings() {
-    let files = walk("A developer of an MPI library: is my change faster?", 3);
+    let files = walk("A developer of an MPI library: is my change faster?", 5);
     let table = std::fs::read_to_string(files.path("change.md")).unwrap();
     assert!(table.contains("old") && table.contains("new") && table.contains("| 4K"), "{table}");
     assert!(files.path("change.html").metadata().unwrap().len() > 10_000);
+    assert!(files.path("positions.png").metadata().unwrap().len() > 5000);
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn a_crash_at_the_end_is_said() {
 #[test]
 fn a_library_that_makes_no_sense_is_named() {
     for (what, says) in [
-        ("version", "runs another version of the MPI library than rank 0"),
+        ("version", ": give every host the same MPI library"),
         ("nonsense", "which makes no sense"),
         ("threads", "a level of thread support that does not exist"),
     ] {

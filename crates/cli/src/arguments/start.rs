@@ -18,7 +18,7 @@ pub(crate) struct StartArgs {
     /// Number of ranks [default: as many as the benchmarks need]
     #[arg(short = 'n', long, value_parser = values::number::<u32>(1..=1 << 20), help_heading = "Ranks")]
     pub(crate) ranks: Option<u32>,
-    /// Hosts of the ranks, such as n01,n02, 'n[01-16,20]' or 'n[01-16],!n07'
+    /// Hosts of the ranks, such as n01,n02 or 'n[01-16],!n07'
     ///
     /// [default: this host, or the allocation of the batch system]
     #[arg(long, value_parser = values::hosts, conflicts_with = "hostfile", help_heading = "Ranks")]

@@ -128,13 +128,6 @@ pub(crate) fn ab(
     if start.launcher == Launcher::Auto {
         detection::refuse_launcher("ombx ab", "and choose their number with -n")?;
     }
-    let commands = [SideCommand::find(a.as_deref(), env_a)?, SideCommand::find(b.as_deref(), env_b)?];
-    let given = Given::new(&commands);
-    if given == Given::Nothing && !allow_equal {
-        return Err(Error::usage(
-            "nothing differs: give --b COMMAND, or variables with --env-b NAME=VALUE, or --allow-equal to see by how much equal sides differ",
-        ));
-    }
     let choices = lookup::benchmarks(registry, &run.patterns);
     let choices = choices.map_err(|e| run::after_list(registry, matches, &run.patterns, e))?;
     if chosen.has(&ALIGNMENT) {
@@ -152,6 +145,13 @@ pub(crate) fn ab(
         preflight::check(&start, ranks, choice.bench.ranks.medium)?;
     }
     selection::check_ranks(start.ranks, &[Part { choices, plan }])?;
+    let commands = [SideCommand::find(a.as_deref(), env_a)?, SideCommand::find(b.as_deref(), env_b)?];
+    let given = Given::new(&commands);
+    if given == Given::Nothing && !allow_equal {
+        return Err(Error::usage(
+            "nothing differs: give --b COMMAND, or variables with --env-b NAME=VALUE, or --allow-equal to see by how much equal sides differ",
+        ));
+    }
     let words = words_of_launches(parser, matches, &run);
     let [label_a, label_b] = gate.labels(LABELS);
     let mut results = [

@@ -6,18 +6,18 @@ use ombx_record::{
     unit::digits,
 };
 
-use crate::benchmark::{Case, CaseValues, Heading, Named, Parameter, Reader, Value};
+use crate::benchmark::{Case, CaseValues, Named, Parameter, Reader, Value};
 
 /// Numbers of earlier messages, of which each has rows of its own.
 pub static ALIGNMENT: Parameter = Parameter::read_by(
     ALIGNMENT_AXIS,
     "NUMBERS",
-    "A row for each number of earlier messages, in place of the mean over them; counted from where a row happens to start, so that \
-     only their differences mean something; in one launch, for example: --alignment 0..63 (every number)",
+    "A row for each number of earlier messages, counted from where the first row happens to start, in place of the mean over them; in \
+     one launch, for example: --alignment 0..63 (every number)",
     Reader::List(read),
 )
 .named(Named::AfterSize(|values, _| values.text(&ALIGNMENT).map(str::to_owned)))
-.under(Heading::General);
+;
 
 /// Largest number, far above the length of any queue.
 const MOST: u64 = 1 << 16;

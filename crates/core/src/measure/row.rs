@@ -344,7 +344,10 @@ fn conclude(
         let legs = row.work.map_or(1, |work| work.legs);
         let rounds = Measurement::combine_rounds(&sampling.samples, legs);
         row.trust.extend(trust::several_levels(&rounds, row));
-        let samples = Measurement::combine(&sampling.samples, legs);
+        let samples = match rounds.as_slice() {
+            [] => Measurement::combine(&sampling.samples, legs),
+            _ => Vec::new(),
+        };
         let headline = match rounds.as_slice() {
             [] if sampling.samples.iter().any(|of_rank| !of_rank.started_ns.is_empty()) => {
                 HeadlineOf::Mean(&samples)

@@ -152,7 +152,7 @@ fn meet(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
     other.map_or(Ok(()), |(what, _)| Err(another(what)))?;
     if library != first_library {
         return Err(Error::fabric(format!(
-            "{} has loaded {library}, but rank 0 {first_library}: give every host the same MPI library",
+            "{} has loaded {library}, but rank 0 has loaded {first_library}: give every host the same MPI library",
             hostname()
         )));
     }

@@ -1,5 +1,7 @@
 //! Bounds: how much lower a headline would be without samples that were interrupted, or without delays.
 
+use std::collections::BTreeMap;
+
 use crate::{
     order::sort_by_value,
     stats::{level, mean, median, median_of_sorted, sorted},
@@ -57,8 +59,16 @@ impl HeadlineOf<'_> {
             HeadlineOf::Levels(rounds) => {
                 let least = rounds.iter().flatten().copied().reduce(f64::min)?;
                 let most = usize::try_from(count).ok()?;
-                let parts = rounds.iter().flat_map(|round| parts_without_samples(round, least, most));
-                Some(largest(parts.collect(), count as f64) / rounds.len() as f64)
+                let mut parts = Vec::new();
+                for round in rounds {
+                    parts.extend(parts_without_samples(round, least, most));
+                    // A part costs a sample or more, so that no more of them count.
+                    if parts.len() > 4 * most {
+                        by_steepness(&mut parts);
+                        parts.truncate(most);
+                    }
+                }
+                Some(largest(parts, count as f64) / rounds.len() as f64)
             }
         }
     }
@@ -74,10 +84,17 @@ impl HeadlineOf<'_> {
             HeadlineOf::Median(samples) => largest(parts_of_median(samples, 1.0), total),
             HeadlineOf::Mean(samples) => total / samples.len() as f64,
             HeadlineOf::Levels(rounds) => {
-                let of_round = |round: &Vec<f64>| {
-                    parts_of_median(&means_of_pairs(round), (round.len() + 1) as f64 / 2.0)
-                };
-                largest(rounds.iter().flat_map(of_round).collect(), total) / rounds.len() as f64
+                // In rounds of one length, parts of one number are equally steep: a row has thousands of rounds.
+                let mut by_length: BTreeMap<usize, Vec<FallPart>> = BTreeMap::new();
+                for round in rounds {
+                    let parts = parts_of_median(&means_of_pairs(round), (round.len() + 1) as f64 / 2.0);
+                    let sums = by_length.entry(round.len()).or_default();
+                    sums.resize_with(parts.len(), || FallPart { fall: 0.0, cost: 0.0 });
+                    for (sum, part) in sums.iter_mut().zip(parts) {
+                        (sum.fall, sum.cost) = (sum.fall + part.fall, sum.cost + part.cost);
+                    }
+                }
+                largest(by_length.into_values().flatten().collect(), total) / rounds.len() as f64
             }
         };
         // Rounding must not leave a time.
@@ -85,9 +102,14 @@ impl HeadlineOf<'_> {
     }
 }
 
+fn by_steepness(parts: &mut [FallPart]) {
+    sort_by_value(parts, |part| -part.fall / part.cost);
+}
+
 /// Returns the largest fall at this cost, where parts of one curve are concave: the steepest parts first, the last one in proportion.
 fn largest(mut parts: Vec<FallPart>, mut cost: f64) -> f64 {
-    sort_by_value(&mut parts, |part| -part.fall / part.cost);
+    parts.retain(|part| part.cost > 0.0);
+    by_steepness(&mut parts);
     let mut fall = 0.0;
     for part in parts {
         fall += part.fall * (cost / part.cost).min(1.0);
@@ -126,7 +148,7 @@ fn parts_of_median(values: &[f64], each: f64) -> Vec<FallPart> {
         from = to;
         FallPart { fall, cost: fall * f64::from(moved) / each }
     };
-    (1..).zip(below).map(part).filter(|part| part.cost > 0.0).collect()
+    (1..).zip(below).map(part).collect()
 }
 
 /// Returns the means of all pairs of samples, each also with itself.

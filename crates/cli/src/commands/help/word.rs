@@ -210,6 +210,8 @@ fn is_called(mark: &reference::MarkRow, word: &str) -> bool {
         || shown == wanted
         || shown.split(", ").any(|name| name == wanted)
         || has_form(&word, &mark.shown)
+        // Without a bound.
+        || mark.shown.split_once(" (up to").is_some_and(|(form, _)| has_form(&word, form))
 }
 
 /// Returns whether a mark of a table, such as `preempted 3x`, has this form, such as `preempted Nx`.
