@@ -53,7 +53,7 @@ pub use self::{
         ALL, CaseValues, Chosen, Heading, Named, Parameter, ParameterList, ParameterValue, Reader, Shown,
         Value, Values, if_chosen,
     },
-    position::{ALIGNMENT, position},
+    position::{ALIGNMENT, Position, position},
     reduction::{ElementType, Numbers, ReductionOp},
     root::{Imbalance, Root},
     threads::{Initialization, MATCHED_THREADS, SHARED_THREADS, Threading, Threads},

@@ -12,12 +12,11 @@ use crate::benchmark::{Case, CaseValues, Named, Parameter, Reader, Value};
 pub static ALIGNMENT: Parameter = Parameter::read_by(
     ALIGNMENT_AXIS,
     "NUMBERS",
-    "A row for each number of earlier messages, counted from where the first row happens to start, in place of the mean over them; in \
-     one launch, for example: --alignment 0..63 (every number)",
+    "A row for each number of earlier messages, counted from where the first row happens to start, in place \
+     of the mean over them; in one launch, for example: --alignment 0..63 (every number)",
     Reader::List(read),
 )
-.named(Named::AfterSize(|values, _| values.text(&ALIGNMENT).map(str::to_owned)))
-;
+.named(Named::AfterSize(|values, _| values.text(&ALIGNMENT).map(str::to_owned)));
 
 /// Largest number, far above the length of any queue.
 const MOST: u64 = 1 << 16;
@@ -36,8 +35,8 @@ fn read(text: &str) -> Result<Vec<Value>> {
     let Some(mut numbers) = numbers.filter(|numbers| !numbers.is_empty() && numbers.len() <= MOST_ROWS)
     else {
         return Err(Error::usage(format!(
-            "{text:?} is no list of at most {MOST_ROWS} numbers of earlier messages, each from 0 to {MOST}: use a number, a list such as \
-             0,8,16, or a range such as 0..63"
+            "{text:?} is no list of at most {MOST_ROWS} numbers of earlier messages, each from 0 to {MOST}: \
+             use a number, a list such as 0,8,16, or a range such as 0..63"
         )));
     };
     numbers.sort_unstable();
@@ -45,15 +44,23 @@ fn read(text: &str) -> Result<Vec<Value>> {
     Ok(numbers.into_iter().map(|number| number.to_string().into()).collect())
 }
 
-/// Returns the position of a case, and the key of all cases that differ from it in the position only.
-pub fn position(case: &Case, bench: &str) -> Option<(u64, String)> {
+/// Position of a case.
+pub struct Position {
+    /// Number of earlier messages.
+    pub at: u64,
+    /// Key that all cases have in common which differ in the position only.
+    pub pass: String,
+}
+
+/// Returns the position of a case of a benchmark; `None` if it has none.
+pub fn position(case: &Case, bench: &str) -> Option<Position> {
     let at = case.values.number(&ALIGNMENT)?;
     let mut values = CaseValues::default();
     case.values
         .iter()
         .filter(|(known, _)| **known != ALIGNMENT)
         .for_each(|(known, value)| values.push(known, value.map(Value::from)));
-    Some((at, Case { values, ..case.clone() }.key(bench, None)))
+    Some(Position { at, pass: Case { values, ..case.clone() }.key(bench, None) })
 }
 
 #[cfg(test)]

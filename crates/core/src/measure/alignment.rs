@@ -104,7 +104,7 @@ impl Alignment {
         self.neighbours
     }
 
-    /// Returns what result files keep, if the headline is that of rounds; the mean of the medians of short rounds would not be robust.
+    /// Returns what result files keep, if the headline is that of rounds; the levels of shorter rounds are not robust.
     pub fn rounds(&self) -> Option<Rounds> {
         self.rounds.filter(|rounds| LENGTHS.contains(&rounds.samples.into()))
     }

@@ -11,7 +11,7 @@ use ombx_record::{
 };
 
 use crate::{
-    benchmark::ALIGNMENT,
+    benchmark::{ALIGNMENT, Position},
     measure::{
         alignment::{POSITIONS, Part},
         collect::{Pass, collect, extend},
@@ -45,17 +45,17 @@ impl OpenCase<'_, '_> {
     /// Returns the samples of one position. The first row of a pass takes those of all. Collective.
     pub(crate) fn sample_at(
         &mut self,
-        (at, others): (u64, String),
+        Position { at, pass: key }: Position,
         messages: u64,
         warm_up: &WarmUp,
     ) -> Result<Sampling> {
         let mut iterations = 0;
-        if !self.session.passes.contains_key(&others) {
+        if !self.session.passes.contains_key(&key) {
             let pass = self.pass(messages, warm_up)?;
             iterations = pass.iterations;
-            self.session.passes.insert(others.clone(), pass);
+            self.session.passes.insert(key.clone(), pass);
         }
-        let Some(pass) = self.session.passes.get_mut(&others) else { return Ok(Sampling::default()) };
+        let Some(pass) = self.session.passes.get_mut(&key) else { return Ok(Sampling::default()) };
         let samples = pass.samples.remove(&at).unwrap_or_default();
         let facts = self.session.clock.facts();
         let mut summary = Measurement::summarise(&samples, self.legs, facts);
