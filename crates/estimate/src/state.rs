@@ -18,8 +18,9 @@ pub const BEFORE: &str = "core_to_core_ns";
 pub const OTHER_STATE: f64 = 1.5;
 /// Smallest gap between the logarithms of medians that divides launches.
 const LEAST_GAP: f64 = 0.223_143_551_314_209_76; // ln 1.25
-/// The gap must exceed the range of the launches on either side by this factor.
-const GAP_TO_RANGE: f64 = 1.5;
+/// The gap must exceed the range of the launches on either side by this factor: normal launches of one state are divided in 4.3 % of rows
+/// of six whatever their scatter (8.9 % by 1.5), in 2.1 % of seven, and in fewer of more.
+const GAP_TO_RANGE: f64 = 2.0;
 /// Minimum number of launches on either side of the gap.
 const LEAST_IN_STATE: usize = 2;
 /// Minimum number of launches that medians can divide.
@@ -177,7 +178,7 @@ fn divided(launches: Launches, medians: &[f64]) -> Vec<Launches> {
 const OUTSIDE: f64 = 0.1;
 
 /// Returns the smallest value above the gap that divides positive values; `None` if they are one group. The largest gap between neighbours,
-/// with at least two values on each side, must exceed ln 1.25 and 1.5 times the range of the middle 80 % of either side; from 6 values on.
+/// with at least two values on each side, must exceed ln 1.25 and twice the range of the middle 80 % of either side; from 6 values on.
 pub fn gap(values: &[f64]) -> Option<f64> {
     let n = values.len();
     if n < LEAST_DIVIDED || values.iter().any(|value| *value <= 0.0) {

@@ -251,7 +251,7 @@ fn labels(lines: &mut Lines, times: u64, seed: u64) {
                 state::divide(&medians, &[], &States::default()).len() > 1
             };
             let divided = seeds().filter(is_divided).count() as u64;
-            let rule = "gaps of ln 1.25 and 1.5 ranges divide one state";
+            let rule = "gaps of ln 1.25 and two ranges divide one state";
             lines.share(rule, &format!("{name}, {launches} launches"), [divided, times], [0.0, 5.0]);
         }
     }
