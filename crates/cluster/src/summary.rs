@@ -115,7 +115,8 @@ fn verdicts(cluster: &Cluster, finished: &[FinishedJob], text: &mut String) -> C
         }
     }
     let conclusions: Vec<Conclusion> = found.iter().map(|(_, verdict)| verdict.conclusion).collect();
-    let order = [Conclusion::Slow, Conclusion::Errors, Conclusion::Unsteady, Conclusion::Clear];
+    let order =
+        [Conclusion::Slow, Conclusion::Errors, Conclusion::Unsteady, Conclusion::Shared, Conclusion::Clear];
     order.into_iter().find(|conclusion| conclusions.contains(conclusion)).unwrap_or(Conclusion::None)
 }
 

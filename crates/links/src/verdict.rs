@@ -11,6 +11,7 @@ mod groups;
 mod launches;
 mod relative;
 mod retest;
+mod shared;
 mod sweep;
 mod swept;
 mod times;
@@ -29,6 +30,7 @@ pub use self::{
     groups::{Group, HostGroups, Hosts},
     launches::{Step, join_steps},
     retest::{Retest, SlowLink, interim_candidates, once_more, retest_candidates, slowest, usual_times},
+    shared::{CommonPath, Shares},
     sweep::{Checks, LinkSweep},
     swept::{SweepCollector, SweptFile, SweptRun},
     times::{Link, LinkTimes, MOST_ROWS, TimesBySize},

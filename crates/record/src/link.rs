@@ -10,12 +10,18 @@ pub const MOST_RANKS: usize = 256;
 pub const BENCH: &str = "links";
 /// Axis with the number of the round in which a link was measured. Keys of rows leave it out.
 pub const ROUND: &str = "round";
-/// Axis of rows that were measured again. Its values are [`ALONE`] and [`REFERENCE`].
+/// Axis of rows that were measured again. Its values are [`ALONE`], [`REFERENCE`], [`TOGETHER`] and [`APART`].
 pub const RETEST: &str = "retest";
 /// Value of [`RETEST`] for a slow link that was measured again.
 pub const ALONE: &str = "alone";
 /// Value of [`RETEST`] for an ordinary link that was measured again for comparison.
 pub const REFERENCE: &str = "reference";
+/// Value of [`RETEST`] for a link of a [`PATH`] that was measured together with the others of the path.
+pub const TOGETHER: &str = "together";
+/// Value of [`RETEST`] for a link of a [`PATH`] that was measured alone.
+pub const APART: &str = "apart";
+/// Axis that names what links may share, such as `switch s1` that they leave.
+pub const PATH: &str = "path";
 /// Axis with the number of a second measurement, from 1. Each link is measured several times.
 pub const ATTEMPT: &str = "attempt";
 

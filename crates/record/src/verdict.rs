@@ -56,19 +56,27 @@ pub enum Conclusion {
     Errors,
     /// A link is slow in some of its measurements.
     Unsteady,
+    /// Links take longer together than alone: they share a bottleneck.
+    Shared,
     /// Nothing can be concluded.
     None,
 }
 
 impl Conclusion {
     /// All conclusions.
-    pub const ALL: [Conclusion; 5] =
-        [Conclusion::Clear, Conclusion::Slow, Conclusion::Errors, Conclusion::Unsteady, Conclusion::None];
+    pub const ALL: [Conclusion; 6] = [
+        Conclusion::Clear,
+        Conclusion::Slow,
+        Conclusion::Errors,
+        Conclusion::Unsteady,
+        Conclusion::Shared,
+        Conclusion::None,
+    ];
 
     /// Returns whether something is wrong with the links.
     pub const fn is_finding(self) -> bool {
         match self {
-            Conclusion::Slow | Conclusion::Errors | Conclusion::Unsteady => true,
+            Conclusion::Slow | Conclusion::Errors | Conclusion::Unsteady | Conclusion::Shared => true,
             Conclusion::Clear | Conclusion::None => false,
         }
     }
@@ -80,6 +88,7 @@ impl Conclusion {
             Conclusion::Slow => "slow",
             Conclusion::Errors => "errors",
             Conclusion::Unsteady => "unsteady",
+            Conclusion::Shared => "shared",
             Conclusion::None => "none",
         }
     }

@@ -20,7 +20,7 @@ use ombx_core::{
     },
     team::Team,
 };
-use ombx_links::verdict::{self, Criteria, Hosts, LOOKS, MOST_ROWS, Retest, TimesBySize};
+use ombx_links::verdict::{self, CommonPath, Criteria, Hosts, LOOKS, MOST_ROWS, Retest, Shares, TimesBySize};
 use ombx_record::{
     error::{Error, Kind, Result},
     event::Event,
@@ -95,8 +95,9 @@ pub fn run(
     let opening = runner::open(team, clock, sink, options, argv)?;
     let hosts = Hosts::new(opening.places.iter().map(|place| place.host.as_str()));
     let hosts = hosts.grouped(&task.criteria.groups);
-    let (times, alone, again) = (TimesBySize::default(), TimesBySize::default(), BTreeSet::new());
-    let mut sweep = Sweep { team, task, plan, clock, opening, hosts, times, alone, again };
+    let (times, alone) = (TimesBySize::default(), TimesBySize::default());
+    let (again, shares) = (BTreeSet::new(), Shares::default());
+    let mut sweep = Sweep { team, task, plan, clock, opening, hosts, times, alone, again, shares };
     let turns = if task.mode == Mode::Serial { schedule.pairs() } else { 1 };
     let sizes = sizes_of(task.choice.bench, plan)?;
     let rounds = rounds_of(&schedule, task.rounds);
@@ -115,6 +116,15 @@ pub fn run(
         }
     }
     sweep.retest_slowest()?;
+    if let (Some(largest), true) = (sizes.iter().max(), task.retest > 0) {
+        let pairs = (0..schedule.pairs()).map(|pair| schedule.pair(0, pair)).map(|(a, b)| [a.0, b.0]);
+        let paths = match task.mode {
+            Mode::Bisection => CommonPath::of_bisection(&sweep.hosts, pairs).into_iter().collect(),
+            Mode::Parallel | Mode::Halves => CommonPath::of_groups(&sweep.hosts),
+            Mode::Serial => Vec::new(),
+        };
+        sweep.measure_paths(paths, *largest)?;
+    }
     sweep.opening.finish(team)
 }
 
@@ -169,6 +179,8 @@ struct Sweep<'a> {
     alone: TimesBySize,
     /// Links that were measured again, on rank 0: timed rank, other rank, bytes, and whether they stood out.
     again: BTreeSet<(u32, u32, u64, bool)>,
+    /// Times of links that may share a bottleneck. Only rank 0 has them.
+    shares: Shares,
 }
 
 impl Sweep<'_> {
@@ -221,6 +233,7 @@ impl Sweep<'_> {
             let is_again = row.axes.contains_key(link::RETEST);
             let times = if is_again { &mut self.alone } else { &mut self.times };
             times.add(&row, &self.hosts, MOST_ROWS);
+            self.shares.add(&row, 0);
             self.opening.sink.event(&Event::row(&row))
         })
     }
@@ -353,18 +366,50 @@ impl Sweep<'_> {
         Ok(())
     }
 
-    /// Measures a link while all other ranks sleep. Collective over all ranks.
-    fn measure_alone(&mut self, link: Retest, attempt: usize) -> Result<()> {
-        let (from, to) = (Rank(link.from), Rank(link.to));
-        let value = if link.is_slow { link::ALONE } else { link::REFERENCE };
-        let pair = match partner_in([from, to], self.team.rank()) {
-            Some(partner) => Some((partner, self.team.pair(partner, from)?)),
+    /// Measures the links of each path together and, in turns, some of them alone, as long as it may be found that they share a bottleneck.
+    /// Collective over all ranks; the paths are those of rank 0.
+    fn measure_paths(&mut self, paths: Vec<CommonPath>, bytes: Bytes) -> Result<()> {
+        let mut paths = paths;
+        for attempt in 1.. {
+            paths = self.team.broadcast_message(paths)?;
+            if paths.is_empty() {
+                break;
+            }
+            for path in &paths {
+                self.measure_links(&path.links, bytes, &of_path(path, link::TOGETHER, attempt))?;
+                for ends in path.apart() {
+                    self.measure_links(&[ends], bytes, &of_path(path, link::APART, attempt))?;
+                }
+            }
+            paths = self.shares.once_more(paths, attempt);
+        }
+        Ok(())
+    }
+
+    /// Measures links at the same time while all other ranks sleep. The first end of each is timed. Collective over all ranks.
+    fn measure_links(&mut self, links: &[[u32; 2]], bytes: Bytes, labels: Labels<'_>) -> Result<()> {
+        let mine = links.iter().find_map(|ends| {
+            let ends = ends.map(Rank);
+            Some((ends[0], partner_in(ends, self.team.rank())?))
+        });
+        let pair = match mine {
+            Some((timed, partner)) => Some((partner, self.team.pair(partner, timed)?)),
             None => None,
         };
-        let pair = pair.as_ref().map(|(partner, pair)| (*partner, &**pair));
-        let labels = [(link::RETEST, value.into()), (link::ATTEMPT, attempt.to_string())];
-        self.measure_step(pair, Bytes(link.bytes), &labels)
+        self.measure_step(pair.as_ref().map(|(partner, pair)| (*partner, &**pair)), bytes, labels)
     }
+
+    /// Measures a link while all other ranks sleep. Collective over all ranks.
+    fn measure_alone(&mut self, link: Retest, attempt: usize) -> Result<()> {
+        let value = if link.is_slow { link::ALONE } else { link::REFERENCE };
+        let labels = [(link::RETEST, value.into()), (link::ATTEMPT, attempt.to_string())];
+        self.measure_links(&[[link.from, link.to]], Bytes(link.bytes), &labels)
+    }
+}
+
+/// Returns the axes of the rows of a path.
+fn of_path(path: &CommonPath, how: &str, attempt: usize) -> [(&'static str, String); 3] {
+    [(link::PATH, path.name.clone()), (link::RETEST, how.into()), (link::ATTEMPT, attempt.to_string())]
 }
 
 #[cfg(test)]

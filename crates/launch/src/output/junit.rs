@@ -107,7 +107,9 @@ fn of_links(verdict: &Verdict, rows: Tally) -> Vec<TestCase> {
     let sentences = sentences.join("\n");
     let outcome = match verdict.conclusion {
         Conclusion::Clear => Outcome::Passed,
-        Conclusion::Slow | Conclusion::Errors | Conclusion::Unsteady => Outcome::Failed(sentences.clone()),
+        Conclusion::Slow | Conclusion::Errors | Conclusion::Unsteady | Conclusion::Shared => {
+            Outcome::Failed(sentences.clone())
+        }
         Conclusion::None => Outcome::Skipped(sentences.clone()),
     };
     let mut cases = vec![case("verdict".into(), outcome, sentences)];

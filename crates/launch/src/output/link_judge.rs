@@ -94,7 +94,7 @@ impl LinkJudge {
             (FailOn::Nothing, _) | (_, None | Some(Conclusion::Clear)) => 0,
             (_, Some(Conclusion::None)) => Exit::NoVerdict.code(),
             (_, Some(Conclusion::Errors)) => Exit::Errors.code(),
-            (_, Some(Conclusion::Slow | Conclusion::Unsteady)) => Exit::Slow.code(),
+            (_, Some(Conclusion::Slow | Conclusion::Unsteady | Conclusion::Shared)) => Exit::Slow.code(),
         }
     }
 }

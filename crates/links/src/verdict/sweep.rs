@@ -28,6 +28,7 @@ use crate::{
         launches::{Launch, Step, Steps, decisive_median_over, median_over},
         link_name, no_verdict_reason,
         relative::evidence_sentence,
+        shared::{SharedPath, Shares},
         times::has_waited,
         undecided::Undecided,
         unsteady::{UnsteadyLink, Visits},
@@ -47,6 +48,7 @@ pub struct LinkSweep {
     last: Option<Launch>,
     steps: Steps,
     visits: Visits,
+    shares: Shares,
     /// Communication pattern: the axis `pattern` of the rows.
     pub pattern: String,
     /// Memory of the buffers, the axis `memory`, unless it is that of the host.
@@ -185,6 +187,7 @@ impl LinkSweep {
         self.launches[launch].add(row, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
         self.steps.add(row, launch);
         self.visits.add(row, launch, &self.hosts);
+        self.shares.add(row, launch);
         self.rows.all += 1;
         self.rows.waited += usize::from(row.trust.iter().any(has_waited));
         self.rows.doubtful += usize::from(row.doubts().next().is_some());
@@ -226,6 +229,7 @@ impl LinkSweep {
         self.launches[launch] = of_launch.launches.first().cloned().unwrap_or_default();
         self.steps.join(&of_launch.steps, launch);
         self.visits.join(&of_launch.visits, launch);
+        self.shares.join(&of_launch.shares, launch);
         self.leg_bytes.extend(&of_launch.leg_bytes);
         self.memory.clone_from(&of_launch.memory);
         self.pattern.clone_from(&of_launch.pattern);
@@ -399,6 +403,7 @@ impl LinkSweep {
             findings.obstacle = Some(why.clone());
             return findings;
         }
+        findings.add_paths(self.shares.found());
         let times = decisive_median_over(&self.launches, &self.hosts);
         let sizes: Vec<LinkTimes> = times.0.iter().map(LinkTimes::averaged).collect();
         findings.sample = sizes.iter().find_map(LinkTimes::sample);
@@ -595,6 +600,10 @@ pub(super) struct Findings {
     errors: Vec<Cause>,
     /// Links that are slow in some of their measurements.
     unsteady: Vec<UnsteadyLink>,
+    /// Links that share a bottleneck, the most shared first.
+    shared: Vec<SharedPath>,
+    /// Clause on the links of groups that share none.
+    apart: Option<String>,
     /// Sentences on expectations and a reference that the links miss.
     pub(super) missed: Vec<String>,
     /// Sentences on expectations and a reference that all links meet.
@@ -614,14 +623,30 @@ pub(super) struct Findings {
 }
 
 impl Findings {
+    /// Adds what was found about links that were measured together. Those of a bisection answer a question of the user, as a demand does.
+    fn add_paths(&mut self, paths: Vec<SharedPath>) {
+        let (shared, others): (Vec<SharedPath>, Vec<SharedPath>) =
+            paths.into_iter().partition(|path| path.is_shared);
+        for path in others {
+            let [text, _] = path.sentence();
+            match (path.is_bisection(), path.is_open()) {
+                (true, true) => self.open.push(text),
+                (true, false) => self.met.push(text),
+                (false, _) => self.apart = self.apart.take().or(Some(text)),
+            }
+        }
+        self.shared = shared;
+    }
+
     /// Returns the conclusion. Links that meet a demand of the user are not in doubt because they are few.
     fn conclusion(&self) -> Conclusion {
-        let Findings { obstacle, slow, errors, unsteady, missed, met, open, doubt, .. } = self;
+        let Findings { obstacle, slow, errors, unsteady, shared, missed, met, open, doubt, .. } = self;
         match (obstacle, slow.is_empty() && missed.is_empty(), doubt) {
             (Some(_), ..) if errors.is_empty() => Conclusion::None,
             (None, false, _) => Conclusion::Slow,
             _ if !errors.is_empty() => Conclusion::Errors,
             _ if !unsteady.is_empty() => Conclusion::Unsteady,
+            _ if !shared.is_empty() => Conclusion::Shared,
             _ if !open.is_empty() => Conclusion::None,
             (_, true, Some(_)) if met.is_empty() => Conclusion::None,
             _ => Conclusion::Clear,
@@ -652,7 +677,15 @@ impl Findings {
             let [text, evidence] = link.sentence(hosts);
             Sentence { evidence: vec![evidence], ..of(Conclusion::Unsteady, &text) }
         });
-        let mut all: Vec<Sentence> = slow.chain(missed).chain(errors).chain(unsteady).chain(met).collect();
+        let shared = self.shared.first().map(|path| {
+            let [text, evidence] = path.sentence();
+            let others = self.shared.iter().skip(1).map(SharedPath::name).collect::<Vec<_>>();
+            let others = (!others.is_empty()).then(|| format!("so do those from {}", others.join(", ")));
+            let evidence = [evidence].into_iter().chain(others).collect();
+            Sentence { evidence, ..of(Conclusion::Shared, &text) }
+        });
+        let found = slow.chain(missed).chain(errors).chain(unsteady).chain(shared);
+        let mut all: Vec<Sentence> = found.chain(met).collect();
         let demands = !self.missed.is_empty() || !self.met.is_empty() || !self.open.is_empty();
         match (&self.doubt, &self.power, all.last_mut()) {
             (Some(why), _, Some(last)) if demands => {
@@ -678,6 +711,9 @@ impl Findings {
             all.last().is_some_and(|last| self.undecided.iter().any(|clause| last.text.contains(clause)));
         if let (Some(undecided), Some(last), false) = (&self.undecided, all.last_mut(), is_said) {
             last.evidence.push(undecided.clone());
+        }
+        if let (Some(apart), Some(last)) = (&self.apart, all.last_mut()) {
+            last.evidence.push(apart.clone());
         }
         if let (Some(host), Some(last)) = (common_host(links.into_iter(), hosts), all.last_mut()) {
             last.evidence.push(format!("host {host} is an end of all slow links"));

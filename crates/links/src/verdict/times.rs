@@ -7,7 +7,7 @@ use std::{
 
 use ombx_record::{
     event::{Round, RoundMark},
-    link::{ALONE, RETEST, ends_of},
+    link::{ALONE, REFERENCE, RETEST, ends_of},
     order::sort_by_value,
     random::SplitMix64,
     result::{Level, Mark, MarkCode, Measurement},
@@ -417,7 +417,8 @@ impl TimesBySize {
         let again = match row.axes.get(RETEST).map(String::as_str) {
             None => return times.add(LinkRow { link, waited }, hosts, most),
             Some(ALONE) => &mut times.alone,
-            Some(_) => &mut times.reference,
+            Some(REFERENCE) => &mut times.reference,
+            Some(_) => return,
         };
         again.push(link);
         if waited {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ombx_host::device_counters::is_retransmission;
 use ombx_record::{
     event::{Round, RoundMark},
-    link::{ATTEMPT, MOST_RANKS, RETEST, ROUND},
+    link::{ATTEMPT, MOST_RANKS, PATH, RETEST, ROUND},
     result::{Growth, Measurement},
     unit::Bytes,
     verdict::Component,
@@ -81,7 +81,11 @@ enum Why {
 impl Visits {
     /// Adds the row of a link.
     pub(super) fn add(&mut self, row: &Measurement, launch: usize, hosts: &Hosts) {
-        let (Some(link), Some(bytes)) = (Link::of_row(row), row.bytes) else { return };
+        let (Some(link), Some(bytes)) =
+            (Link::of_row(row), row.bytes.filter(|_| !row.axes.contains_key(PATH)))
+        else {
+            return;
+        };
         let number = |axis: &str| row.axes.get(axis).and_then(|text| text.parse().ok());
         let is_again = row.axes.contains_key(RETEST);
         let place = if is_again {

@@ -167,6 +167,7 @@ fn verdicts(runs: &RunList<'_>, links: &LinkRun) -> Vec<Finding> {
             Conclusion::Slow => ("is-bad", "Slow"),
             Conclusion::Errors => ("is-bad", "Errors"),
             Conclusion::Unsteady => ("is-bad", "Unsteady"),
+            Conclusion::Shared => ("is-bad", "Shared bottleneck"),
             Conclusion::Clear => ("is-good", "Links"),
             Conclusion::None => ("", "No verdict"),
         };

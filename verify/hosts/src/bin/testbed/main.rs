@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use self::{
     bed::{Bed, SUBNET, ip},
-    shape::{Change, Shape, Wire, host_name},
+    shape::{Change, Shape, Uplink, Wire, host_name},
 };
 use ombx_toolchain::{Failure, Flavour, Places, Result, Workspace, exit_code, testbed};
 
@@ -88,6 +88,9 @@ struct Up {
     /// Rate of every host's port, which all its links share, for example: --port 10Mbit
     #[arg(long, value_parser = shape::parse_rate)]
     port: Option<u64>,
+    /// Hosts whose links to all others share a rate, in each direction, for example: --uplink h1,h2,h3:rate=10Mbit
+    #[arg(long, value_parser = Uplink::parse)]
+    uplink: Vec<Uplink>,
     /// Link that differs, for example: --link h1-h2:delay=5ms,rate=10Mbit
     #[arg(long, value_parser = Change::of_link)]
     link: Vec<Change>,
@@ -151,12 +154,14 @@ fn up(bed: &Bed, options: &Up) -> Result<()> {
             bed.directory.display()
         )));
     }
-    let all = Wire { delay: options.delay.unwrap_or_default(), rate: options.rate, damaged: 0 };
+    let all = Wire { delay: options.delay.unwrap_or_default(), rate: options.rate, ..Wire::default() };
     let changes = options.host.iter().chain(&options.link);
     let shape = Shape::new(hosts, all, changes).map_err(Failure::Usage)?.with_ports(options.port);
+    let shape = shape.with_uplinks(&options.uplink).map_err(Failure::Usage)?;
     let emulated = options.delay.is_some()
         || options.rate.is_some()
         || options.port.is_some()
+        || !options.uplink.is_empty()
         || !options.link.is_empty()
         || !options.host.is_empty();
     if emulated && !Path::new("/dev/net/tun").exists() {

@@ -27,8 +27,10 @@ struct Line {
     delay: u64,
     /// Nanoseconds per byte.
     per_byte: f64,
-    /// The same of the port that it shares with other lines.
-    port_per_byte: f64,
+    /// Number of the port or uplink that it shares with other lines.
+    shared: usize,
+    /// Nanoseconds per byte of it.
+    shared_per_byte: f64,
     /// Time when the last frame is completely sent.
     free: f64,
     /// Backlog in nanoseconds above which frames are dropped.
@@ -47,11 +49,11 @@ impl Line {
         // Four times the bandwidth-delay product: TCP reaches the rate of the wire without losses.
         let filling = wire.rate.map_or(0, |rate| (rate as f64 * 8.0 * delay as f64 / 8e9) as u64);
         let max_backlog = filling.max(LEAST_BACKLOG) as f64 * per_byte;
-        let port_per_byte = shape.port(from, to).map_or(0.0, |rate| 8e9 / rate as f64);
         Line {
             delay,
             per_byte,
-            port_per_byte,
+            shared: wire.shared.map_or(0, |shared| shared.number),
+            shared_per_byte: wire.shared.map_or(0.0, |shared| 8e9 / shared.rate as f64),
             free: 0.0,
             max_backlog,
             cut: false,
@@ -65,8 +67,8 @@ impl Line {
 pub(crate) struct Queue {
     pub(crate) ports: usize,
     lines: Vec<Line>,
-    /// Time when each port has sent its last frame.
-    port_free: Vec<f64>,
+    /// Time when each port or uplink has sent its last frame.
+    shared_free: Vec<f64>,
     frames: BinaryHeap<Reverse<Frame>>,
     turn: u64,
     pub(crate) dropped: u64,
@@ -76,8 +78,10 @@ impl Queue {
     /// Makes wires between all hosts and the head, which is the last port.
     pub(crate) fn new(shape: &Shape) -> Self {
         let ports = shape.hosts + 1;
-        let lines = (0..ports * ports).map(|at| Line::new(shape, at / ports, at % ports)).collect();
-        Self { ports, lines, port_free: vec![0.0; ports], frames: BinaryHeap::new(), turn: 0, dropped: 0 }
+        let lines: Vec<Line> =
+            (0..ports * ports).map(|at| Line::new(shape, at / ports, at % ports)).collect();
+        let shared = lines.iter().map(|line| line.shared + 1).max().unwrap_or(0);
+        Self { ports, lines, shared_free: vec![0.0; shared], frames: BinaryHeap::new(), turn: 0, dropped: 0 }
     }
 
     /// Cuts the links of these pairs of hosts, and restores all others.
@@ -92,22 +96,24 @@ impl Queue {
     pub(crate) fn send(&mut self, now: u64, from: usize, to: usize, bytes: &[u8]) {
         let line = &mut self.lines[from * self.ports + to];
         let (now, length) = (now as f64, bytes.len() as f64);
-        // A port without a rate delays nothing.
-        let (port_begins, leaves) = if line.port_per_byte > 0.0 {
-            let begins = self.port_free[from].max(now);
-            (begins, begins + line.port_per_byte * length)
+        // What has no rate delays nothing.
+        let (shared_begins, leaves) = if line.shared_per_byte > 0.0 {
+            let begins = self.shared_free[line.shared].max(now);
+            (begins, begins + line.shared_per_byte * length)
         } else {
             (now, now)
         };
         let begins = line.free.max(leaves);
         if line.cut
             || begins - leaves > line.max_backlog
-            || port_begins - now > LEAST_BACKLOG as f64 * line.port_per_byte
+            || shared_begins - now > LEAST_BACKLOG as f64 * line.shared_per_byte
         {
             self.dropped += 1;
             return;
         }
-        self.port_free[from] = self.port_free[from].max(leaves);
+        if line.shared_per_byte > 0.0 {
+            self.shared_free[line.shared] = leaves;
+        }
         line.free = begins + line.per_byte * length;
         let due = line.free as u64 + line.delay;
         self.turn += 1;
@@ -153,7 +159,7 @@ mod tests {
     };
 
     fn queue(delay_us: u64, rate: Option<u64>) -> Queue {
-        let wire = Wire { delay: Duration::from_micros(delay_us), rate, damaged: 0 };
+        let wire = Wire { delay: Duration::from_micros(delay_us), rate, ..Wire::default() };
         Queue::new(&Shape::new(3, wire, []).unwrap())
     }
 

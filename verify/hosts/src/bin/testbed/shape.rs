@@ -12,6 +12,34 @@ pub(crate) struct Wire {
     pub(crate) rate: Option<u64>,
     /// Frames of a million that arrive damaged.
     pub(crate) damaged: u32,
+    /// What it shares with other wires, before its own rate; `None` for nothing.
+    pub(crate) shared: Option<SharedRate>,
+}
+
+/// Rate that several wires share: the port of a host, or the uplink of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SharedRate {
+    /// Number of the port or uplink.
+    pub(crate) number: usize,
+    /// Bits per second.
+    pub(crate) rate: u64,
+}
+
+/// Hosts whose wires to all others share a rate, and the wires from others to them another one of the same size.
+#[derive(Clone, Debug)]
+pub(crate) struct Uplink {
+    hosts: Vec<usize>,
+    rate: u64,
+}
+
+impl Uplink {
+    /// Parses hosts and a rate: `h1,h2,h3:rate=10Mbit`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let form = || format!("{text:?} is no uplink such as h1,h2,h3:rate=10Mbit");
+        let (hosts, rate) = text.split_once(":rate=").ok_or_else(form)?;
+        let hosts = hosts.split(',').map(host_number).collect::<Result<_, _>>()?;
+        Ok(Self { hosts, rate: parse_rate(rate)? })
+    }
 }
 
 /// Payload and length of a full frame of a TCP stream with timestamps: 14 bytes of Ethernet, 20 of IP, 32 of TCP, and payload.
@@ -53,8 +81,6 @@ pub(crate) struct Change {
 pub(crate) struct Shape {
     pub(crate) hosts: usize,
     wires: Vec<Wire>,
-    /// Bits per second that all wires from a host share; `None` is unlimited.
-    port: Option<u64>,
 }
 
 impl Shape {
@@ -64,7 +90,7 @@ impl Shape {
         all: Wire,
         changes: impl IntoIterator<Item = &'a Change>,
     ) -> Result<Self, String> {
-        let mut shape = Self { hosts, wires: vec![all; hosts * hosts], port: None };
+        let mut shape = Self { hosts, wires: vec![all; hosts * hosts] };
         for change in changes {
             let host = check_host(change.host, hosts)?;
             let others = match change.other {
@@ -86,8 +112,28 @@ impl Shape {
     }
 
     /// Limits what each host sends to all other hosts together.
-    pub(crate) fn with_ports(self, rate: Option<u64>) -> Self {
-        Self { port: rate, ..self }
+    pub(crate) fn with_ports(mut self, rate: Option<u64>) -> Self {
+        if let Some(rate) = rate {
+            for (at, wire) in self.wires.iter_mut().enumerate() {
+                wire.shared = Some(SharedRate { number: at / self.hosts, rate });
+            }
+        }
+        self
+    }
+
+    /// Limits what hosts send to all others together, and what they receive from these. A wire has one limit of this kind, the last.
+    pub(crate) fn with_uplinks(mut self, uplinks: &[Uplink]) -> Result<Self, String> {
+        let count = self.hosts;
+        for (number, Uplink { hosts, rate }) in (count..).step_by(2).zip(uplinks) {
+            hosts.iter().try_for_each(|host| check_host(*host, count).map(|_| ()))?;
+            for (at, wire) in self.wires.iter_mut().enumerate() {
+                let [leaves, arrives] = [at / count, at % count].map(|end| hosts.contains(&end));
+                if leaves != arrives {
+                    wire.shared = Some(SharedRate { number: number + usize::from(arrives), rate: *rate });
+                }
+            }
+        }
+        Ok(self)
     }
 
     /// Returns the largest rate of the wires of a host, in Mbit/s: the speed that its device reports; `None` if one has no limit.
@@ -106,53 +152,54 @@ impl Shape {
         }
     }
 
-    /// Returns the rate that all wires between hosts share at their sender. The head has no limit.
-    pub(crate) fn port(&self, from: usize, to: usize) -> Option<u64> {
-        self.port.filter(|_| from < self.hosts && to < self.hosts)
-    }
-
-    /// Returns the expected rate and delay of each different wire, and of what hosts send in all.
+    /// Returns the expected rate and delay of each different wire, and what wires share.
     pub(crate) fn expectations(&self) -> Vec<String> {
         let pairs = (0..self.hosts).flat_map(|a| (0..a).map(move |b| (a, b)));
         let mut lines: Vec<String> = pairs.filter_map(|(a, b)| self.wire(a, b).expectation()).collect();
         lines.sort();
         lines.dedup();
-        let port = self.port.map(|rate| rate as f64 / 1e6);
-        lines.extend(port.map(|rate| {
+        let mut shared: Vec<f64> =
+            self.wires.iter().filter_map(|wire| wire.shared).map(|shared| shared.rate as f64 / 1e6).collect();
+        shared.sort_by(f64::total_cmp);
+        shared.dedup();
+        lines.extend(shared.into_iter().map(|rate| {
             format!(
-                "All links of a host share {rate} Mbit/s: each frame first takes 8 * bytes of the \
-                     frame / {rate} us of it."
+                "Links of a port or uplink share {rate} Mbit/s: each frame first takes 8 * bytes of the frame / {rate} us of it."
             )
         }));
         lines
     }
 
-    /// Returns a line with the number of hosts and the bits per second of a port (0: unlimited), then one per direction: from, to, nanoseconds, bits per second (0: unlimited), damaged frames of a million.
+    /// Returns a line with the number of hosts, then one per direction: from, to, nanoseconds, bits per second (0: unlimited), damaged frames
+    /// of a million, and number and bits per second of what it shares (0 and 0: nothing).
     pub(crate) fn to_text(&self) -> String {
         let line = |at: usize| {
             let wire = self.wires[at];
             let (from, to) = (at / self.hosts, at % self.hosts);
-            format!("{from} {to} {} {} {}\n", wire.delay.as_nanos(), wire.rate.unwrap_or(0), wire.damaged)
+            let delay = wire.delay.as_nanos();
+            let shared = wire.shared.unwrap_or(SharedRate { number: 0, rate: 0 });
+            let rate = wire.rate.unwrap_or(0);
+            format!("{from} {to} {delay} {rate} {} {} {}\n", wire.damaged, shared.number, shared.rate)
         };
-        format!("{} {}\n", self.hosts, self.port.unwrap_or(0))
-            + &(0..self.wires.len()).map(line).collect::<String>()
+        format!("{}\n", self.hosts) + &(0..self.wires.len()).map(line).collect::<String>()
     }
 
     /// Parses the text of [`Shape::to_text`].
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         let mut lines = text.lines();
-        let (hosts, port) = lines.next()?.split_once(' ')?;
-        let (hosts, port): (usize, u64) = (hosts.parse().ok()?, port.parse().ok()?);
-        let wires = vec![Wire::default(); hosts.checked_mul(hosts)?];
-        let mut shape = Self { hosts, wires, port: Some(port).filter(|rate| *rate > 0) };
+        let hosts: usize = lines.next()?.parse().ok()?;
+        let mut shape = Self { hosts, wires: vec![Wire::default(); hosts.checked_mul(hosts)?] };
         for line in lines {
-            let mut numbers = line.split(' ').map(str::parse::<u64>);
-            let mut next = || numbers.next()?.ok();
-            let (from, to, delay, rate) = (next()? as usize, next()? as usize, next()?, next()?);
-            let damaged = next()?.try_into().ok()?;
-            let wire = shape.wires.get_mut(from * hosts + to)?;
-            let rate = Some(rate).filter(|rate| *rate > 0);
-            *wire = Wire { delay: Duration::from_nanos(delay), rate, damaged };
+            let numbers: Vec<u64> = line.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+            let [from, to, delay, rate, damaged, number, shared] = numbers[..] else { return None };
+            let wire = shape.wires.get_mut(from as usize * hosts + to as usize)?;
+            let known = |rate: u64| Some(rate).filter(|rate| *rate > 0);
+            *wire = Wire {
+                delay: Duration::from_nanos(delay),
+                rate: known(rate),
+                damaged: damaged.try_into().ok()?,
+                shared: known(shared).map(|rate| SharedRate { number: number as usize, rate }),
+            };
         }
         Some(shape)
     }
@@ -253,7 +300,7 @@ mod tests {
 
     #[test]
     fn settings_of_a_link_override_those_of_its_hosts_and_defaults() {
-        let all = Wire { delay: 2 * MS, rate: Some(100_000_000), damaged: 0 };
+        let all = Wire { delay: 2 * MS, rate: Some(100_000_000), ..Wire::default() };
         let hosts = ["h3:delay=4ms", "h4:damaged=0.5%"].map(|host| Change::of_host(host).unwrap());
         let link = Change::of_link("h3-h1:rate=10Mbit").unwrap();
         let shape = Shape::new(4, all, hosts.iter().chain([&link])).unwrap();
@@ -265,14 +312,20 @@ mod tests {
             assert_eq!(shape.wire(from, to), Wire { delay: 4 * MS, rate: Some(10_000_000), ..all });
         }
         assert_eq!(shape.wire(0, 4), Wire::default());
-        let shape = shape.with_ports(Some(5_000_000));
-        assert_eq!((shape.port(0, 3), shape.port(0, 4)), (Some(5_000_000), None));
+        let rate = 5_000_000;
+        let shape = shape.with_ports(Some(rate));
+        let shared = |number| Some(SharedRate { number, rate });
+        assert_eq!((shape.wire(0, 3).shared, shape.wire(0, 4).shared), (shared(0), None));
+        let uplink = Uplink::parse("h1,h2:rate=5Mbit").unwrap();
+        let shape = shape.with_uplinks(&[uplink]).unwrap();
+        let of = |from, to| shape.wire(from, to).shared;
+        assert_eq!([of(0, 1), of(0, 2), of(1, 3), of(3, 1), of(3, 2)], [0, 4, 4, 5, 3].map(shared));
         assert_eq!(Shape::from_text(&shape.to_text()), Some(shape));
     }
 
     #[test]
     fn the_expected_rate_of_tcp_is_printed() {
-        let all = Wire { delay: 2 * MS, rate: Some(100_000_000), damaged: 0 };
+        let all = Wire { delay: 2 * MS, rate: Some(100_000_000), ..Wire::default() };
         let lines =
             Shape::new(3, all, &[Change::of_link("h1-h2:rate=40Mbit").unwrap()]).unwrap().expectations();
         assert_eq!(lines.len(), 2);
