@@ -80,15 +80,21 @@ pub(crate) fn name() -> String {
     format!("ombx {}{commit}{library}", env!("CARGO_PKG_VERSION"))
 }
 
-/// Returns a number that differs between builds: from length and head of the executable.
+/// Returns a number that differs between builds: from version and commit, so that hosts may compile the same sources each for itself. Of
+/// sources that no commit describes it is from length and head of the executable.
 pub(crate) fn identity() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let commit = env!("OMBX_BUILD_COMMIT");
+    if !commit.is_empty() && !commit.ends_with("-dirty") {
+        (env!("CARGO_PKG_VERSION"), commit).hash(&mut hasher);
+        return hasher.finish();
+    }
     let mut head = Vec::new();
     let length = File::open("/proc/self/exe").and_then(|file| {
         let length = file.metadata()?.len();
         file.take(HEAD).read_to_end(&mut head)?;
         Ok(length)
     });
-    let mut hasher = DefaultHasher::new();
     (length.unwrap_or(0), head).hash(&mut hasher);
     hasher.finish()
 }

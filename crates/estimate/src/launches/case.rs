@@ -193,6 +193,17 @@ enum Combining {
     Total,
 }
 
+/// Ratio of the two middle ones of an even number of values from which their mean is no figure: no launch was near it.
+const APART: f64 = 1.25;
+
+/// Returns the median; of an even number of values whose middle ones are 25 % apart, the smaller of these.
+fn middle(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sort(&mut sorted);
+    let low = sorted.get(sorted.len().checked_sub(1)? / 2)?;
+    median(values).filter(|middle| 2.0 * middle - low < APART * low).or(Some(*low))
+}
+
 /// Headlines of launches of a case.
 #[derive(Debug)]
 struct Headlines {
@@ -220,7 +231,7 @@ impl Headlines {
     /// Returns the headline that these values of the launches have together; `None` without launches.
     fn combined(&self, values: &[f64]) -> Option<f64> {
         match self.combining {
-            Combining::Median => median(values),
+            Combining::Median => middle(values),
             Combining::Total => {
                 let sum: f64 = values.iter().zip(&self.weights).map(|(value, weight)| value * weight).sum();
                 (!values.is_empty()).then(|| sum / self.weights.iter().sum::<f64>())
@@ -482,6 +493,16 @@ mod tests {
         assert!((over.coverage() - 0.984).abs() < 0.001 && over.states.len() == 1);
         assert!(row.samples.is_empty() && row.trust.is_empty());
         assert_eq!(row.summary.unwrap().n, 280);
+    }
+
+    #[test]
+    fn a_headline_is_near_a_launch() {
+        let headline = |times: &[u64]| {
+            let rows: Vec<Measurement> = times.iter().map(|ns| launch(*ns)).collect();
+            estimate(&rows).unwrap().headline().unwrap().value
+        };
+        assert_eq!([headline(&[300, 310, 500, 510]), headline(&[300, 310, 370, 380])], [0.31, 0.34]);
+        assert_eq!([headline(&[300, 600]), headline(&[600, 300, 310])], [0.3, 0.31]);
     }
 
     #[test]

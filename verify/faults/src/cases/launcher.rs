@@ -128,7 +128,7 @@ pub(crate) fn cases(stage: &Stage) -> Vec<Case> {
         cases.push(
             Case::new(&format!("{what} in one job"), Place::Start, MANY, 6)
                 .prepared(move |command, stage, directory| mixed(command, stage, directory, words))
-                .says(&["rank 1", "another build"]),
+                .says(&["rank 1", "install the same ombx"]),
         );
     }
     cases.push(
@@ -223,13 +223,22 @@ fn script(command: &mut Command, directory: &Path, text: &str) -> Result<(), Str
     set(command, "OMBX_MPIEXEC", &path)
 }
 
-/// Starts rank 1 with these words, from a copy of ombx that has more bytes.
+/// Starts rank 1 with these words, from a copy of ombx that has another commit and more bytes.
 fn mixed(command: &mut Command, stage: &Stage, directory: &Path, words: &str) -> Result<(), String> {
     let other = directory.join("other");
     fs::copy(&stage.ombx, &other).map_err(|e| e.to_string())?;
-    let mut bytes = fs::OpenOptions::new().append(true).open(&other).map_err(|e| e.to_string())?;
-    std::io::Write::write_all(&mut bytes, b"another build").map_err(|e| e.to_string())?;
-    drop(bytes);
+    let line = Command::new(&stage.ombx).arg("build-line").output().map_err(|e| e.to_string())?.stdout;
+    let line = String::from_utf8_lossy(&line).into_owned();
+    let commit =
+        line.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map_or("", |(commit, _)| commit);
+    let mut bytes = fs::read(&other).map_err(|e| e.to_string())?;
+    for at in 0..bytes.len().saturating_sub(commit.len()) {
+        if !commit.is_empty() && bytes[at..].starts_with(commit.as_bytes()) {
+            bytes[at] = if bytes[at] == b'0' { b'1' } else { b'0' };
+        }
+    }
+    bytes.extend(b"another build");
+    fs::write(&other, bytes).map_err(|e| e.to_string())?;
     let (real, other) = (stage.mpi.mpiexec.display(), other.display());
     let script = format!(
         "while [ \"${{1##*/}}\" != ombx ]; do shift; done; first=$1; shift\n\
