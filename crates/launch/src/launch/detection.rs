@@ -41,6 +41,11 @@ const STARTERS: [&str; 7] = ["hydra_pmi_proxy", "prted", "orted", "mpiexec", "mp
 const SLURM_STEP: &str = "slurmstepd";
 const NO_RANKS: [&str; 3] = ["batch", "extern", "interactive"];
 
+/// Returns whether this is the name of a launcher of MPI.
+pub(super) fn is_starter(name: &str) -> bool {
+    STARTERS.iter().any(|start| name.starts_with(start))
+}
+
 /// Returns the name of a process above this one that starts ranks.
 pub(crate) fn starter() -> Option<String> {
     orphans::ancestors().into_iter().find_map(|pid| {
@@ -49,7 +54,7 @@ pub(crate) fn starter() -> Option<String> {
         let name = of_process("comm")?.trim().to_owned();
         let of_step =
             || of_process("cmdline").is_some_and(|line| !NO_RANKS.iter().any(|word| line.contains(word)));
-        let starts = STARTERS.iter().any(|start| name.starts_with(start)) || name == SLURM_STEP && of_step();
+        let starts = is_starter(&name) || name == SLURM_STEP && of_step();
         starts.then_some(name)
     })
 }

@@ -69,14 +69,18 @@ pub fn is_of_this_mpi(launcher: &str) -> Option<bool> {
 
 /// Returns the mpiexec or mpirun of the search path if it belongs to another MPI than this build.
 pub fn of_another_mpi_in_path() -> Option<String> {
+    let mut found = ["mpiexec", "mpirun"].into_iter().filter_map(search_path::find);
+    found.find(|path| belongs_to_another_mpi(path)).map(|path| path.display().to_string())
+}
+
+/// Returns whether a launcher belongs to another MPI than this build, by its version.
+pub(super) fn belongs_to_another_mpi(path: &Path) -> bool {
+    // Other programs may take --version for work.
+    let is_starter = path.file_name().is_some_and(|name| detection::is_starter(&name.to_string_lossy()));
     let open_mpi = ombx_mpi::family() == Family::OpenMpi;
     let (ours, theirs) = if open_mpi { (OPEN_MPI, HYDRA) } else { (HYDRA, OPEN_MPI) };
-    let mut found = ["mpiexec", "mpirun"].into_iter().filter_map(search_path::find);
-    found
-        .find(|path| {
-            Version::new(path, VERSION_LIMIT).is_ok_and(|version| version.has(theirs) && !version.has(ours))
-        })
-        .map(|path| path.display().to_string())
+    is_starter
+        && Version::new(path, VERSION_LIMIT).is_ok_and(|version| version.has(theirs) && !version.has(ours))
 }
 
 /// Returns the command that starts `ranks` ranks of `program`, whose first word is the executable.
@@ -91,6 +95,9 @@ pub fn command(args: &Start, ranks: u32, threading: Threading, program: Vec<OsSt
     } else {
         hydra(args, ranks, threading)?
     };
+    if matches!(args.launcher, Launcher::Auto | Launcher::Mpiexec) && !uses_srun(args) {
+        do_without_srun(args, &mut command)?;
+    }
     // UCX's own handler of crashes can hang while it frees memory. Without it the launcher sees the signal.
     if env::var_os("UCX_HANDLE_ERRORS").is_none() {
         command.env("UCX_HANDLE_ERRORS", "none");
@@ -102,9 +109,7 @@ pub fn command(args: &Start, ranks: u32, threading: Threading, program: Vec<OsSt
 /// Returns the program with which the launcher starts processes on other hosts, with its arguments before the host; `None` if the
 /// launcher has another way, or if that cannot be known.
 pub fn remote_shell(args: &Start) -> Option<RemoteShell> {
-    let own_way = ["plm", "agent", "launcher", "bootstrap", "rmk"];
-    let chosen = args.launcher_arg.iter().any(|arg| own_way.iter().any(|word| arg.contains(word)));
-    if uses_srun(args) || chosen || matches!(args.launcher, Launcher::Command(_)) {
+    if uses_srun(args) || user_starts(args) || matches!(args.launcher, Launcher::Command(_)) {
         return None;
     }
     if let Some(program) = remote_shell::replacement(args.ssh.as_deref()) {
@@ -174,6 +179,48 @@ fn in_slurm_allocation() -> bool {
         && search_path::find("srun").is_some()
 }
 
+/// Variables that make mpiexec start ranks on this host alone or by ssh, although those of a Slurm job are set, by family.
+const NOT_SLURM: [(Family, &str, &str); 7] = [
+    (Family::OpenMpi, "OMPI_MCA_plm", "^slurm"),
+    (Family::OpenMpi, "OMPI_MCA_ras", "^slurm"),
+    (Family::OpenMpi, "PRTE_MCA_plm", "^slurm"),
+    (Family::OpenMpi, "PRTE_MCA_ras", "^slurm"),
+    (Family::Mpich, "HYDRA_RMK", "user"),
+    (Family::Mpich, "HYDRA_LAUNCHER", "ssh"),
+    (Family::Mpich, "I_MPI_HYDRA_BOOTSTRAP", "ssh"),
+];
+
+/// Lets mpiexec start ranks in a Slurm job without srun, as in a container: on this host, if the job has no other, or on the hosts of
+/// the user. mpiexec itself would fail or wait for ever.
+///
+/// # Errors
+/// The job has several hosts, and the user names none.
+fn do_without_srun(args: &Start, command: &mut Command) -> Result<()> {
+    let job = ["SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST"];
+    let Some((name, value)) = job.iter().find_map(|name| Some((name, env::var(name).ok()?))) else {
+        return Ok(());
+    };
+    let ours = if ombx_mpi::family() == Family::OpenMpi { Family::OpenMpi } else { Family::Mpich };
+    let variables = || NOT_SLURM.iter().filter(|(family, ..)| *family == ours);
+    // Those of the user say how ranks start.
+    let is_chosen = variables().any(|(_, name, _)| env::var_os(name).is_some());
+    if search_path::has("srun") || is_chosen || user_starts(args) {
+        return Ok(());
+    }
+    let nodes = ["SLURM_JOB_NUM_NODES", "SLURM_NNODES"].iter().find_map(|name| env::var(name).ok());
+    if let Some(nodes) = nodes.filter(|nodes| nodes != "1")
+        && args.hosts.is_empty()
+        && args.hostfile.is_none()
+    {
+        return Err(Error::usage(format!(
+            "{name}={value} belongs to a Slurm job on {nodes} nodes, but this host has no srun, which starts ranks there: start \
+             ombx where srun is, or give --hosts (--hosts localhost: all ranks on this host)"
+        )));
+    }
+    command.envs(variables().map(|(_, name, value)| (name, value)));
+    Ok(())
+}
+
 /// Hosts of a job with their numbers of ranks. Hosts without ranks are left out.
 struct Placed(Vec<(Host, u32)>);
 
@@ -233,6 +280,12 @@ fn binds_to_core(args: &Start, placed: &Placed, ranks: u32, threading: Threading
 /// Returns whether the user's own launcher arguments choose the binding.
 fn user_binds(args: &Start) -> bool {
     args.launcher_arg.iter().any(|arg| arg.trim_start_matches('-').starts_with("bind-to"))
+}
+
+/// Returns whether the user's own launcher arguments choose how processes start on hosts.
+fn user_starts(args: &Start) -> bool {
+    let own_way = ["plm", "agent", "launcher", "bootstrap", "rmk"];
+    args.launcher_arg.iter().any(|arg| own_way.iter().any(|word| arg.contains(word)))
 }
 
 fn hydra(args: &Start, ranks: u32, threading: Threading) -> Result<Command> {

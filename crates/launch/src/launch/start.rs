@@ -1,8 +1,9 @@
 //! Where and how the ranks of a job start, as the user has chosen it.
 
-use std::{env, fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{env, fmt, fs::File, path::PathBuf, str::FromStr, time::Duration};
 
-use ombx_host::host_name::check_host;
+use ombx_estimate::text::plain;
+use ombx_host::{host_name::check_host, limits::start_error};
 use ombx_record::unit::digits;
 use serde::{Deserialize, Serialize};
 
@@ -50,13 +51,22 @@ pub struct Start {
 /// Name of the option of hosts, which is also a parameter of some benchmarks.
 pub const HOSTS: &str = "hosts";
 
-/// Variables of batch systems. Inside their allocations the launcher knows the hosts, and may reach them without a remote shell.
+/// Variables of batch systems, of which all but the first name a file with hosts. Inside their allocations the launcher knows the hosts, and may reach them without a remote shell.
 const ALLOCATIONS: [&str; 5] =
     ["SLURM_JOB_ID", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE", "COBALT_NODEFILE"];
 
 /// Returns whether a batch system has given hosts to this process.
 pub(super) fn in_allocation() -> bool {
     ALLOCATIONS.iter().any(|name| env::var_os(name).is_some())
+}
+
+/// Returns a phrase about the file with the hosts of a batch system, if it cannot be read.
+pub(super) fn unreadable_allocation() -> Option<String> {
+    ALLOCATIONS.iter().skip(1).find_map(|name| {
+        let file = env::var(name).ok()?;
+        let error = File::open(&file).err()?;
+        Some(format!("{name} names {}, which cannot be read: {}", plain(&file), start_error(&error)))
+    })
 }
 
 impl Start {
