@@ -375,7 +375,7 @@ mod tests {
         assert!(why.contains("did not end within 0.4 s") && why.ends_with("it says: no srun"), "{why}");
         let since = Since::now();
         let left = texts_of_launcher(
-            shell("echo gone >&2; true & exec sleep 600"),
+            shell("echo gone >&2; /bin/true & exec sleep 600"),
             Duration::from_secs(600),
             || false,
         );

@@ -172,6 +172,13 @@ pub(super) fn uses_srun(args: &Start) -> bool {
     args.launcher == Launcher::Srun || args.launcher == Launcher::Auto && in_slurm_allocation()
 }
 
+/// Returns whether the launcher knows the hosts of an allocation by their numbers, as `+n0`.
+pub(super) fn knows_numbers_of_hosts(args: &Start) -> bool {
+    ombx_mpi::family() == Family::OpenMpi
+        && !uses_srun(args)
+        && matches!(args.launcher, Launcher::Auto | Launcher::Mpiexec)
+}
+
 /// Returns whether srun can start ranks here.
 fn in_slurm_allocation() -> bool {
     env::var_os("SLURM_JOB_ID").is_some()
@@ -254,14 +261,24 @@ impl Placed {
 
     /// Returns the user's name on the hosts, for a launcher that knows one name for all hosts.
     fn user(&self) -> Result<Option<&str>> {
-        let mut users = self.0.iter().map(|(host, _)| host.name.split_once('@').map(|(user, _)| user));
-        let first = users.next().flatten();
-        if users.all(|user| user == first) {
+        self.same("user name", ": give the others in the configuration of ssh", |host| {
+            host.name.split_once('@').map(|(user, _)| user)
+        })
+    }
+
+    /// Returns a property of the hosts, for a launcher that takes one value for all hosts.
+    fn same<'a>(
+        &'a self,
+        what: &str,
+        advice: &str,
+        of_host: impl Fn(&'a Host) -> Option<&'a str>,
+    ) -> Result<Option<&'a str>> {
+        let mut values = self.0.iter().map(|(host, _)| of_host(host));
+        let first = values.next().flatten();
+        if values.all(|value| value == first) {
             Ok(first)
         } else {
-            Err(Error::usage(
-                "this launcher takes one user name for all hosts: give the others in the configuration of ssh",
-            ))
+            Err(Error::usage(format!("this launcher takes one {what} for all hosts{advice}")))
         }
     }
 }
@@ -293,8 +310,10 @@ fn hydra(args: &Start, ranks: u32, threading: Threading) -> Result<Command> {
     let names = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"];
     let mut command = Command::new(find(&names, HYDRA, args.timeout)?);
     command.arg("-n").arg(ranks.to_string());
-    if binds_to_core(args, &placed, ranks, threading) && !user_binds(args) {
-        command.args(["-bind-to", "core"]);
+    let binding = placed.same("binding", "", |host| host.binding.as_deref())?;
+    let binding = binding.filter(|_| args.bind == Bind::Auto);
+    if (binding.is_some() || binds_to_core(args, &placed, ranks, threading)) && !user_binds(args) {
+        command.args(["-bind-to", binding.unwrap_or("core")]);
     }
     if !placed.0.is_empty() {
         let each = placed.each();
@@ -310,7 +329,8 @@ fn hydra(args: &Start, ranks: u32, threading: Threading) -> Result<Command> {
     if let Some(ssh) = placed.remote_shell(args) {
         command.args(["-launcher", "ssh", "-launcher-exec"]).arg(ssh);
     }
-    if let Some(interface) = &args.interface {
+    let interface = placed.same("interface", "", |host| host.interface.as_deref())?;
+    if let Some(interface) = args.interface.as_deref().or(interface) {
         command.args(["-iface", interface]);
     }
     Ok(command)
@@ -462,7 +482,7 @@ fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<Pat
         }
     };
     let limit = timeout.unwrap_or(VERSION_LIMIT).min(VERSION_LIMIT);
-    let (mut found, mut late, mut strange) = (None, None, None);
+    let (mut found, mut late, mut strange, mut others) = (None, None, None, Vec::new());
     for path in &candidates {
         match Version::new(path, limit)? {
             Version::Late => late = late.or(Some(path)),
@@ -473,7 +493,8 @@ fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<Pat
             version if !version.has(HYDRA) && !version.has(OPEN_MPI) => {
                 strange = strange.or(version.first_line().map(|line| (path, plain(line))));
             }
-            _ => {}
+            Version::None => {}
+            Version::Printed(_) => others.push(path.display().to_string()),
         }
     }
     if let (None, Some(path)) = (found, late) {
@@ -493,10 +514,8 @@ fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<Pat
         let library = ombx_mpi::library_version();
         let tried = match candidates.as_slice() {
             [] => format!("none of {} is installed", names.join(", ")),
-            some => format!(
-                "{} {OF_ANOTHER_MPI}",
-                some.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
-            ),
+            [first, ..] if others.is_empty() => format!("{} cannot be started", first.display()),
+            _ => format!("{} {OF_ANOTHER_MPI}", others.join(", ")),
         };
         Error::fabric(format!(
             "cannot find the mpiexec of {library}: {tried}. Install it, or set OMBX_MPIEXEC to its path"

@@ -44,6 +44,11 @@ pub(super) fn belongs_to_another_mpi(_: &Path) -> bool {
     false
 }
 
+/// Returns whether the launcher, which does not exist, knows the hosts of an allocation by their numbers.
+pub(super) fn knows_numbers_of_hosts(_: &Start) -> bool {
+    false
+}
+
 /// Returns the remote shell of the launcher, which does not exist.
 pub fn remote_shell(_: &Start) -> Option<RemoteShell> {
     None

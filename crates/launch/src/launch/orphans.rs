@@ -298,10 +298,10 @@ mod tests {
     #[test]
     fn a_launcher_is_examined_with_its_processes() {
         for (script, words, none_is_left) in [
-            ("true & exec sleep 60", "true (", true),
-            ("sh -c 'true & exec sleep 60'; wait", "true (", true),
+            ("/bin/true & exec sleep 60", "true (", true),
+            ("sh -c '/bin/true & exec sleep 60'; wait", "true (", true),
             ("sleep 60 & wait", "sleep (", false),
-            ("true & sleep 60 & exec sleep 60", "sleep (", false),
+            ("/bin/true & sleep 60 & exec sleep 60", "sleep (", false),
             ("exec sleep 60", "and has no process", false),
         ] {
             let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();

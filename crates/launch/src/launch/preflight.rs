@@ -39,6 +39,13 @@ const MOST_PER_HOST: usize = 1024;
 pub fn check(start: &Start, ranks: u32, medium: Medium) -> Result<()> {
     let hosts = hosts(start)?;
     ranks_by_host(&hosts, ranks)?;
+    let knows_numbers = medium == Medium::Mpi && in_allocation() && mpiexec::knows_numbers_of_hosts(start);
+    if let Some(host) = hosts.iter().find(|host| host.is_relative() && !knows_numbers) {
+        return Err(Error::usage(format!(
+            "{} is the number of a host in an allocation, which Open MPI's mpiexec alone knows: name the hosts",
+            host.name
+        )));
+    }
     if medium == Medium::Own && hosts.iter().any(|host| host.slots.is_some()) {
         return Err(Error::usage(
             "nodes of a pipeline are placed on hosts in turn: name each host without a number of ranks",

@@ -4,16 +4,13 @@ use std::{env, fmt, fs::File, path::PathBuf, str::FromStr, time::Duration};
 
 use ombx_estimate::text::plain;
 use ombx_host::{host_name::check_host, limits::start_error};
-use ombx_record::unit::digits;
+use ombx_record::{error::Error, unit::digits};
 use serde::{Deserialize, Serialize};
 
 use crate::launch::detection;
 
 #[cfg(feature = "sockets")]
 use std::net::SocketAddr;
-
-#[cfg(feature = "sockets")]
-use ombx_record::error::Error;
 
 /// Which ranks to start, where and how.
 #[derive(Debug, Clone)]
@@ -76,6 +73,15 @@ impl Start {
             Launcher::None => true,
             Launcher::Auto => detection::launcher().is_some(),
             Launcher::Mpiexec | Launcher::Srun | Launcher::Command(_) => false,
+        }
+    }
+
+    /// Refuses a process that is one of several, unless the user says where ranks are. See [`detection::refuse_one_of_several`].
+    pub fn refuse_one_of_several(&self) -> Result<(), Error> {
+        if self.launcher == Launcher::Auto && self.hosts.is_empty() && self.hostfile.is_none() {
+            detection::refuse_one_of_several()
+        } else {
+            Ok(())
         }
     }
 
