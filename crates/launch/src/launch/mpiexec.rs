@@ -346,7 +346,14 @@ fn open_mpi(args: &Start, ranks: u32, threading: Threading) -> Result<Command> {
         command.args(["--bind-to", bind]);
     }
     if !placed.0.is_empty() {
-        let host = |(host, count): &(Host, u32)| format!("{}:{count}", host.address());
+        // A number of ranks behind the number of a host is not read.
+        let host = |(host, count): &(Host, u32)| {
+            if host.is_relative() {
+                vec![host.name.as_str(); *count as usize].join(",")
+            } else {
+                format!("{}:{count}", host.address())
+            }
+        };
         command.arg("--host").arg(placed.0.iter().map(host).collect::<Vec<_>>().join(","));
         if let Some(user) = placed.user()? {
             command.args(["--mca", "plm_rsh_args", &format!("-l {user}")]);

@@ -251,6 +251,7 @@ pub(super) fn seen_at_start(launcher: &Path) -> String {
     let mut seen = Limits::here().below(&ENOUGH);
     seen.extend(little_shared_memory());
     seen.extend(start::unreadable_allocation());
+    seen.extend(start::missing_starter());
     let is_other = mpiexec::belongs_to_another_mpi(launcher);
     seen.extend(is_other.then(|| format!("{} belongs to another MPI than this ombx", launcher.display())));
     listed(&seen)

@@ -3,7 +3,7 @@
 use std::{env, fmt, fs::File, path::PathBuf, str::FromStr, time::Duration};
 
 use ombx_estimate::text::plain;
-use ombx_host::{host_name::check_host, limits::start_error};
+use ombx_host::{host_name::check_host, limits::start_error, search_path};
 use ombx_record::{error::Error, unit::digits};
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,18 @@ pub(super) fn unreadable_allocation() -> Option<String> {
         let error = File::open(&file).err()?;
         Some(format!("{name} names {}, which cannot be read: {}", plain(&file), start_error(&error)))
     })
+}
+
+/// Variables of batch systems with the program that starts processes on their hosts.
+const STARTERS: [(&str, &str); 3] =
+    [("SLURM_JOB_ID", "srun"), ("FLUX_URI", "flux"), ("LSB_JOBID", "blaunch")];
+
+/// Returns a phrase about the program that starts processes on the hosts of a batch system, if this host has none.
+pub(super) fn missing_starter() -> Option<String> {
+    let is_missing =
+        |(name, program): &&(&str, &str)| env::var_os(name).is_some() && !search_path::has(program);
+    let (name, program) = STARTERS.iter().find(is_missing)?;
+    Some(format!("{name} is set, but the search path has no {program}"))
 }
 
 impl Start {
