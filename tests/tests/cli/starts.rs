@@ -1,4 +1,5 @@
-//! Tests of the start of ranks in the environments of batch systems and other programs, and of launchers that start none.
+//! Tests of the start of ranks in the environments of batch systems and other programs, and of launchers that start
+//! none.
 
 use std::{
     ffi::OsStr,

@@ -1,4 +1,5 @@
-//! Commands in the environments of batch systems, launchers and other programs: each measures or says why not, and names no wrong reason.
+//! Commands in the environments of batch systems, launchers and other programs: each measures or says why not, and
+//! names no wrong reason.
 
 use std::{
     ffi::OsStr,
@@ -8,7 +9,8 @@ use std::{
 
 use ombx_tests::{Done, Files, Job, mpi};
 
-/// Variables of each environment, with values after `=`. `@here` is a file that names this host, `@absent` one that does not exist.
+/// Variables of each environment, with values after `=`. `@here` is a file that names this host, `@absent` one that
+/// does not exist.
 const ENVIRONMENTS: [&str; 36] = [
     "",
     "SLURM_JOB_ID=7 SLURM_NNODES=1 SLURM_JOB_NODELIST=n01 SLURM_TASKS_PER_NODE=2",

@@ -24,8 +24,8 @@ pub(crate) const HYDRA: &str = "a Hydra mpiexec (MPICH and derivatives)";
 /// Launchers of HPE and Cray, which may not publish their number of ranks.
 const WITHOUT_NUMBER: [&str; 2] = ["PALS", "aprun"];
 
-/// Variables that each launcher sets: its name, rank, number of ranks. Those of launchers that also set the variables of PMI or PMIx come before
-/// these.
+/// Variables that each launcher sets: its name, rank, number of ranks. Those of launchers that also set the variables
+/// of PMI or PMIx come before these.
 const VARIABLES: [(&str, &str, &str); 10] = [
     ("jsrun", "JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"),
     ("mpirun_rsh of MVAPICH2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
@@ -39,8 +39,8 @@ const VARIABLES: [(&str, &str, &str); 10] = [
     ("srun", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 ];
 
-/// Variables of programs that start several processes and are no launchers of MPI: a name, the number of this process, the number of all. The
-/// last is empty if none is published.
+/// Variables of programs that start several processes and are no launchers of MPI: a name, the number of this
+/// process, the number of all. The last is empty if none is published.
 const STARTERS_OF_PROCESSES: [(&str, &str, &str); 5] = [
     ("torchrun or a program like it", "RANK", "WORLD_SIZE"),
     ("Horovod", "HOROVOD_RANK", "HOROVOD_SIZE"),
@@ -94,8 +94,8 @@ pub(crate) fn refuse_emptied() -> Result<()> {
 pub(super) fn refuse_one_of_several() -> Result<()> {
     one_of_several(&|name| env::var(name).ok()).map_or(Ok(()), |(seen, variable)| {
         Err(Error::usage(format!(
-            "{seen}: each of its processes would measure on its own host alone, because none is a rank of MPI. Start ombx once, with --hosts, or \
-             start ranks by a launcher of MPI; env -u {variable} measures here"
+            "{seen}: each of several processes would measure on its own host alone, because none is a rank \
+             of MPI. Start ombx once, with --hosts, or start ranks by a launcher of MPI; env -u {variable} measures here"
         )))
     })
 }
@@ -108,11 +108,12 @@ fn one_of_several(variable: &dyn Fn(&str) -> Option<String>) -> Option<(String, 
     let number = |name: &str| variable(name).and_then(|v| v.parse::<u64>().ok());
     STARTERS_OF_PROCESSES.iter().find_map(|(starter, own, all)| {
         let index = number(own)?;
-        let seen = format!("{own}={index} in the environment is that of {starter}");
-        match number(all) {
-            Some(count) => (count > 1 && index < count).then(|| (format!("{seen} with {all}={count}"), *own)),
-            None => all.is_empty().then_some((seen, *own)),
-        }
+        let seen = match number(all) {
+            Some(count) if count > 1 && index < count => format!("{own}={index} and {all}={count} are"),
+            None if all.is_empty() => format!("{own}={index} is"),
+            _ => return None,
+        };
+        Some((format!("{seen} set, as by {starter}"), *own))
     })
 }
 
@@ -187,7 +188,8 @@ pub(crate) fn refuse_singletons(size: u32, chosen: ChosenBy) -> Result<()> {
     started.map_or(Ok(()), |started| {
         let advice = match chosen {
             ChosenBy::User => {
-                "start it with the mpiexec of that MPI, in the environment that this gives its ranks, or let ombx run start its ranks"
+                "start it with the mpiexec of that MPI, in the environment that this gives its ranks, or let \
+                 ombx run start its ranks"
             }
             ChosenBy::Ombx => "start the ranks by the launcher of that MPI, see --launcher and OMBX_MPIEXEC",
         };
@@ -215,8 +217,8 @@ fn others_in(variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     if let Some(count) = started.as_ref().and_then(|started| started.ranks).or(of_slurm) {
         return (count > 1).then(|| format!("{name} started {count} processes"));
     }
-    // Without a size, any rank is reason enough: a launcher of ranks that MPI does not know has started it. Rank 0 of some launchers may be the
-    // only one; further ranks refuse themselves.
+    // Without a size, any rank is reason enough: a launcher of ranks that MPI does not know has started it. Rank 0 of
+    // some launchers may be the only one; further ranks refuse themselves.
     let started = started.filter(|started| !WITHOUT_NUMBER.contains(&started.launcher) || started.rank > 0);
     started.map(|started| format!("{name} started this process as rank {}", started.rank))
 }
@@ -284,8 +286,8 @@ mod tests {
             one_of_several(&|name| pairs.iter().find(|(k, _)| *k == name).map(|(_, v)| (*v).to_owned()))
         };
         for (pairs, words) in [
-            (&[("RANK", "1"), ("WORLD_SIZE", "4")][..], "RANK=1 in the environment"),
-            (&[("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "n01")], "with WORLD_SIZE=2"),
+            (&[("RANK", "1"), ("WORLD_SIZE", "4")][..], "RANK=1 and WORLD_SIZE=4 are set, as by torchrun"),
+            (&[("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "n01")], "WORLD_SIZE=2 are set"),
             (&[("HOROVOD_RANK", "0"), ("HOROVOD_SIZE", "2")], "Horovod"),
             (&[("JOB_COMPLETION_INDEX", "0")], "Kubernetes"),
             (&[("AWS_BATCH_JOB_NODE_INDEX", "1"), ("AWS_BATCH_JOB_NUM_NODES", "2")], "AWS"),

@@ -107,7 +107,8 @@ impl Printed {
         }
     }
 
-    /// Returns whether a further line of the launcher may be shown: one that prints without end is not shown to the end.
+    /// Returns whether a further line of the launcher may be shown: one that prints without end is not shown to the
+    /// end.
     pub(super) fn has_room(&self) -> bool {
         self.launcher.len() < KEPT_LINES
     }

@@ -73,8 +73,8 @@ impl JobState<'_> {
         self.history.processes.ranks.0.is_empty()
     }
 
-    /// Says what a launcher does that has not connected its ranks. Ends it if none of its processes is left. One that the user describes may
-    /// wait in a queue.
+    /// Says what a launcher does that has not connected its ranks. Ends it if none of its processes is left. One that
+    /// the user describes may wait in a queue.
     pub(super) fn examine_start(&mut self, elapsed: Duration, launcher: &Launcher) {
         if !self.is_starting() {
             return;
@@ -222,8 +222,8 @@ impl JobState<'_> {
         }
     }
 
-    /// Takes a line of standard error. Messages of ombx are printed at once, others until the ranks have connected. Later ones are printed if
-    /// the job fails.
+    /// Takes a line of standard error. Messages of ombx are printed at once, others until the ranks have connected.
+    /// Later ones are printed if the job fails.
     pub(super) fn read_stderr(&mut self, line: &str) {
         let line = line.trim_end();
         if let Ok(Some(Event::Started { host })) = file::parse(line, 1) {
@@ -285,7 +285,8 @@ impl JobState<'_> {
                         format!("the ranks had not connected: {}", plain(&self.history.end.examined))
                     } else if row_limit.is_some_and(|limit| quiet > limit) {
                         format!(
-                            "the ranks reported no progress in the last {} s: they may hang, or need a longer --timeout",
+                            "the ranks reported no progress in the last {} s: they may hang, or need a \
+                             longer --timeout",
                             quiet.as_secs()
                         )
                     } else {

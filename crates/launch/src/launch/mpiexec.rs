@@ -186,7 +186,8 @@ fn in_slurm_allocation() -> bool {
         && search_path::find("srun").is_some()
 }
 
-/// Variables that make mpiexec start ranks on this host alone or by ssh, although those of a Slurm job are set, by family.
+/// Variables that make mpiexec start ranks on this host alone or by ssh, although those of a Slurm job are set, by
+/// family.
 const NOT_SLURM: [(Family, &str, &str); 7] = [
     (Family::OpenMpi, "OMPI_MCA_plm", "^slurm"),
     (Family::OpenMpi, "OMPI_MCA_ras", "^slurm"),
@@ -197,8 +198,8 @@ const NOT_SLURM: [(Family, &str, &str); 7] = [
     (Family::Mpich, "I_MPI_HYDRA_BOOTSTRAP", "ssh"),
 ];
 
-/// Lets mpiexec start ranks in a Slurm job without srun, as in a container: on this host, if the job has no other, or on the hosts of
-/// the user. mpiexec itself would fail or wait for ever.
+/// Lets mpiexec start ranks in a Slurm job without srun, as in a container: on this host, if the job has no other, or
+/// on the hosts of the user. mpiexec itself would fail or wait for ever.
 ///
 /// # Errors
 /// The job has several hosts, and the user names none.
@@ -220,8 +221,8 @@ fn do_without_srun(args: &Start, command: &mut Command) -> Result<()> {
         && args.hostfile.is_none()
     {
         return Err(Error::usage(format!(
-            "{name}={value} belongs to a Slurm job on {nodes} nodes, but this host has no srun, which starts ranks there: start \
-             ombx where srun is, or give --hosts (--hosts localhost: all ranks on this host)"
+            "{name}={value} belongs to a Slurm job on {nodes} nodes, but this host has no srun, which starts \
+             ranks there: start ombx where srun is, or give --hosts (--hosts localhost: all ranks on this host)"
         )));
     }
     command.envs(variables().map(|(_, name, value)| (name, value)));

@@ -245,8 +245,9 @@ pub(crate) fn check_rank() -> Result<()> {
     refuse(&Limits::here().below(&Limits { processes: None, ..of_mpi(1) }))
 }
 
-/// Returns what this host has that can prevent a start by a launcher: limits that are low, little shared memory, hosts of a batch system
-/// that cannot be read, and that the launcher belongs to another MPI. `ombx doctor` finds the same. Starts with a full stop, or is empty.
+/// Returns what this host has that can prevent a start by a launcher: limits that are low, little shared memory,
+/// hosts of a batch system that cannot be read, and that the launcher belongs to another MPI. `ombx doctor` finds the
+/// same. Starts with a full stop, or is empty.
 pub(super) fn seen_at_start(launcher: &Path) -> String {
     let mut seen = Limits::here().below(&ENOUGH);
     seen.extend(little_shared_memory());

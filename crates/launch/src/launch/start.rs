@@ -48,7 +48,8 @@ pub struct Start {
 /// Name of the option of hosts, which is also a parameter of some benchmarks.
 pub const HOSTS: &str = "hosts";
 
-/// Variables of batch systems, of which all but the first name a file with hosts. Inside their allocations the launcher knows the hosts, and may reach them without a remote shell.
+/// Variables of batch systems, of which all but the first name a file with hosts. Inside their allocations the
+/// launcher knows the hosts, and may reach them without a remote shell.
 const ALLOCATIONS: [&str; 5] =
     ["SLURM_JOB_ID", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE", "COBALT_NODEFILE"];
 
@@ -88,7 +89,8 @@ impl Start {
         }
     }
 
-    /// Refuses a process that is one of several, unless the user says where ranks are. See [`detection::refuse_one_of_several`].
+    /// Refuses a process that is one of several, unless the user says where ranks are. See
+    /// [`detection::refuse_one_of_several`].
     pub fn refuse_one_of_several(&self) -> Result<(), Error> {
         if self.launcher == Launcher::Auto && self.hosts.is_empty() && self.hostfile.is_none() {
             detection::refuse_one_of_several()
