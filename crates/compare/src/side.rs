@@ -404,8 +404,8 @@ impl Units {
                 self.unit.least()
             ),
             Some(Reason::UnknownState) => {
-                "the state of the machine is unknown in too many launches: let ombx start the ranks \
-                                           itself, on a host whose cores are free"
+                "the state of the machine is unknown in too many launches: ombx measures it beside launches \
+                 that it starts on one host, between two cores that are idle"
                     .into()
             }
             Some(Reason::FewUnits(_)) if of.iter().all(|n| *n > 0) && [a, b] != of => format!(

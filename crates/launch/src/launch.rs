@@ -146,6 +146,7 @@ pub(crate) fn run(job: &Job) -> Result<u8> {
             let supervision = Supervision {
                 args: &job.output,
                 hosts: &hosts[at],
+                launcher: &job.start.launcher,
                 ranks_here: job.start.are_all_here().then_some(job.extent.ranks),
                 start_limit: start_limit(job),
                 limit,

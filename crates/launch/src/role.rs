@@ -50,6 +50,7 @@ pub fn run(job: &Job) -> Result<u8> {
         reject_options_of_start(start)?;
     } else if start.launcher == Launcher::Auto {
         detection::refuse_emptied()?;
+        start.refuse_one_of_several()?;
     }
     let wrong = |why: &str| Err(Error::usage(why));
     let sockets = job.work.kinds().iter().any(|kind| kind.medium == Medium::Sockets);

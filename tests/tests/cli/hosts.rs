@@ -34,7 +34,7 @@ fn numbers_of_ranks_are_refused_on_the_command_line() {
 #[test]
 fn mistakes_in_a_host_file_are_named_with_their_line() {
     let files = Files::default();
-    for line in ["n02:0", "n02:-1", "n02:x", "n[04-01]", "n02 n03", "n02 binding=rr", "^n02", "+n1"] {
+    for line in ["n02:0", "n02:-1", "n02:x", "n[04-01]", "n02 n03", "n02 binding=", "n02 port=22", "+x1"] {
         let file = files.write("hosts", format!("n01 # the first\n\n{line}\n"));
         for command in ["run p2p.latency", "links", "doctor"] {
             let done = Job::ombx(command).arg("--hostfile").arg(&file).run().expect(2);

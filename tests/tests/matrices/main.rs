@@ -6,6 +6,7 @@ mod cold;
 mod collectives;
 mod congestion;
 mod derived;
+mod environments;
 mod figures;
 mod files;
 mod foreign_load;

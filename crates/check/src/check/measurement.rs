@@ -100,14 +100,16 @@ impl Budget {
         let took = since.elapsed();
         let failure = match &ended {
             Ok(([contents, _], status)) if has_measured(*status, contents) => None,
-            _ if took >= left => Some(Failure {
-                is_broken: true,
-                why: format!(
-                    "no end within the {} that were left of the budget: a rank or the launcher hangs, or \
-                     --budget is too short",
-                    seconds(left)
-                ),
-            }),
+            _ if took >= left => {
+                let said = match &ended {
+                    Ok((texts, _)) => last_message(&texts[1]),
+                    Err(error) => error.to_string(),
+                };
+                Some(Failure {
+                    is_broken: true,
+                    why: format!("no end within the {} that were left of --budget: {said}", seconds(left)),
+                })
+            }
             Ok((texts, status)) => {
                 let by_signal = status.signal().map(|signal| format!("ombx run ended by signal {signal}"));
                 Some(Failure {

@@ -125,6 +125,7 @@ pub(crate) fn ab(
     if start.rendezvous.is_some() {
         return Err(Error::usage("ombx ab has no option --rendezvous: it starts its own ranks"));
     }
+    start.refuse_one_of_several()?;
     if start.launcher == Launcher::Auto {
         detection::refuse_launcher("ombx ab", "and choose their number with -n")?;
     }

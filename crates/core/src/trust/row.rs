@@ -123,8 +123,7 @@ pub fn several_levels(rounds: &[Vec<f64>], row: &Measurement) -> Option<Mark> {
             row.metric.unit()
         );
         let cause = format!(
-            "{levels}: rounds differ by more than their samples scatter, to and fro, probably by how many messages were \
-             sent before each; the figure is their mean"
+            "{levels}: rounds differ by more than their samples scatter, to and fro; the figure is their mean"
         );
         Mark::new(MarkCode::SeveralLevels, levels, cause)
     })

@@ -15,6 +15,7 @@ use std::{
     time::Duration,
 };
 
+use ombx_estimate::text::plain;
 use ombx_host::{
     limits::{is_limit, start_error},
     since::Since,
@@ -43,32 +44,92 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Maximum number of bytes that are read of each pipe.
 const LONGEST: u64 = 1 << 26;
 
-/// Runs a command and returns what it prints, standard output first. No process of it outlives the call.
-///
-/// # Errors
-/// The command cannot be started, prints without end, does not close its output within `limit`, or is `interrupted`.
-pub fn texts_of(command: Command, limit: Duration, interrupted: impl Fn() -> bool) -> Result<[String; 2]> {
-    run(command, limit, interrupted).map(|(texts, _)| texts)
-}
-
 /// Returns whether a process of ombx ended in one of these ways.
 pub fn has_ended_by(status: ExitStatus, ways: &[Exit]) -> bool {
     ways.iter().any(|way| status.code() == Some(way.code().into()))
 }
 
+/// Runs a launcher and returns what it prints, standard output first. Says what it does while it does not end.
+///
+/// # Errors
+/// Those of [`run`], and none of the launcher's processes is left. They end with its words.
+pub fn texts_of_launcher(
+    command: Command,
+    limit: Duration,
+    interrupted: impl Fn() -> bool,
+) -> Result<[String; 2]> {
+    let since = Since::now();
+    let mut due = orphans::EXAMINATION;
+    let ended = end(command, limit, |launcher| {
+        if interrupted() {
+            return Some("was interrupted".to_owned());
+        }
+        if since.elapsed() < due {
+            return None;
+        }
+        due = since.elapsed() + orphans::EXAMINATION;
+        let examined = plain(&orphans::examined(launcher));
+        let what = format!("has not ended after {} s: {examined}", since.elapsed().as_secs());
+        if orphans::waits_for_ended(launcher) {
+            return Some(what);
+        }
+        stderr_line!("ombx: the launcher {what}");
+        None
+    });
+    ended.map(|(texts, _)| texts).map_err(|Unended { why, texts }| {
+        Error::fabric(format!("{why}; {}", words(texts.iter().rev().flatten(), |_| true)))
+    })
+}
+
+/// Returns a clause with the first and the last line of these texts that is not empty and is one of the launcher's own.
+pub fn words<'a>(texts: impl IntoIterator<Item = &'a String>, is_own: impl Fn(&str) -> bool) -> String {
+    let lines = texts.into_iter().flat_map(|text| text.lines()).map(str::trim);
+    let mut lines = lines.filter(|line| !line.is_empty() && is_own(line));
+    match (lines.next(), lines.last()) {
+        (Some(first), Some(last)) => format!("it says: {} .. {}", plain(first), plain(last)),
+        (Some(only), None) => format!("it says: {}", plain(only)),
+        (None, _) => "it says nothing".to_owned(),
+    }
+}
+
 /// Runs a command and returns what it prints, standard output first, and how it ended. No process of it outlives the call.
 ///
 /// # Errors
-/// Those of [`texts_of`], and the exit status is unknown.
+/// The command cannot be started, prints without end, does not close its output within `limit`, or is `interrupted`.
 pub fn run(
-    mut command: Command,
+    command: Command,
     limit: Duration,
     interrupted: impl Fn() -> bool,
 ) -> Result<([String; 2], ExitStatus)> {
+    end(command, limit, |_| interrupted().then(|| "was interrupted".to_owned()))
+        .map_err(|Unended { why, .. }| Error::fabric(why))
+}
+
+/// A command that could not be run to its end.
+struct Unended {
+    why: String,
+    /// What it has printed, standard output first.
+    texts: [Option<String>; 2],
+}
+
+impl Unended {
+    fn new(error: &Error) -> Unended {
+        Unended { why: error.to_string(), texts: [None, None] }
+    }
+}
+
+/// Runs a command to its end, or until `stop` returns a clause that says why it is ended.
+fn end(
+    mut command: Command,
+    limit: Duration,
+    mut stop: impl FnMut(Pid) -> Option<String>,
+) -> std::result::Result<([String; 2], ExitStatus), Unended> {
     let program = command.get_program().to_string_lossy().into_owned();
-    command.stdin(standard_input_again().map_err(|e| cannot_start(&program, &e))?);
+    let not_started = |e: io::Error| Unended::new(&cannot_start(&program, &e));
+    command.stdin(standard_input_again().map_err(not_started)?);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn().map_err(|e| cannot_start(&program, &e))?;
+    let mut child = command.spawn().map_err(not_started)?;
+    let group = Pid::from_child(&child);
     let since = Since::now();
     let (received, reading) = read(&mut child, LONGEST);
     let mut texts = [None, None];
@@ -84,15 +145,17 @@ pub fn run(
         }
         match received.recv_timeout(POLL) {
             Ok((at, text)) => texts[at] = Some(text),
-            Err(_) if interrupted() => break Some(format!("{program} was interrupted")),
             Err(_) if since.elapsed() > limit => {
                 let seconds = limit.as_secs_f64();
                 break Some(format!("{program} did not end within {seconds} s: give a longer --timeout"));
             }
-            Err(_) => {}
+            Err(_) => {
+                if let Some(clause) = stop(group) {
+                    break Some(format!("{program} {clause}"));
+                }
+            }
         }
     };
-    let group = Pid::from_child(&child);
     let mut shared_memory = OfRanks::default();
     if why.is_some() {
         shared_memory.look();
@@ -106,10 +169,19 @@ pub fn run(
     shared_memory.remove();
     match why {
         None => {
-            let status = status.map_err(|e| Error::fabric(format!("{program}: {e}")))?;
+            let status =
+                status.map_err(|e| Unended { why: format!("{program}: {e}"), texts: [None, None] })?;
             Ok((texts.map(Option::unwrap_or_default), status))
         }
-        Some(why) => Err(Error::fabric(why)),
+        Some(why) => {
+            // The pipes of processes that are gone end at once.
+            while texts.iter().any(Option::is_none)
+                && let Ok((at, text)) = received.recv_timeout(GRACE)
+            {
+                texts[at] = Some(text);
+            }
+            Err(Unended { why, texts })
+        }
     }
 }
 
@@ -283,16 +355,33 @@ mod tests {
     #[test]
     fn a_command_prints_ends_late_or_is_interrupted() {
         let long = Duration::from_secs(60);
-        let texts = texts_of(shell("echo a; echo b >&2"), long, || false).unwrap();
+        let texts = run(shell("echo a; echo b >&2"), long, || false).unwrap().0;
         assert_eq!(texts, ["a\n", "b\n"]);
-        let endless = texts_of(shell("yes & exec yes >&2"), long, || false).unwrap_err().to_string();
+        let endless = run(shell("yes & exec yes >&2"), long, || false).unwrap_err().to_string();
         assert!(endless.ends_with("prints without end"), "{endless}");
-        let late = texts_of(shell("sleep 90 & sleep 90"), Duration::from_millis(100), || false);
+        let late = run(shell("sleep 90 & sleep 90"), Duration::from_millis(100), || false);
         assert!(late.unwrap_err().to_string().contains("did not end within 0.1 s"));
-        let interrupted = texts_of(shell("sleep 90"), long, || true);
+        let interrupted = run(shell("sleep 90"), long, || true);
         assert!(interrupted.unwrap_err().to_string().contains("interrupted"));
         let directory = tempfile::tempdir().unwrap();
-        assert!(texts_of(Command::new(directory.path().join("absent")), long, || false).is_err());
+        assert!(run(Command::new(directory.path().join("absent")), long, || false).is_err());
+    }
+
+    #[test]
+    fn the_words_of_a_launcher_stand_in_its_error() {
+        let stopped =
+            || texts_of_launcher(shell("echo no srun >&2; sleep 90"), Duration::from_millis(400), || false);
+        let why = stopped().unwrap_err().to_string();
+        assert!(why.contains("did not end within 0.4 s") && why.ends_with("it says: no srun"), "{why}");
+        let since = Since::now();
+        let left = texts_of_launcher(
+            shell("echo gone >&2; /bin/true & exec sleep 600"),
+            Duration::from_secs(600),
+            || false,
+        );
+        let why = left.unwrap_err().to_string();
+        assert!(why.contains("true (") && why.ends_with("it says: gone"), "{why}");
+        assert!(since.elapsed() < Duration::from_secs(600), "the launcher has ended by itself");
     }
 
     #[test]

@@ -79,6 +79,8 @@ impl History {
 pub(super) struct Printed {
     /// First and last lines of the launcher.
     launcher: VecDeque<String>,
+    /// Number of the first of them that are shown already.
+    shown: usize,
     /// Number of messages of ombx.
     messages: u32,
     /// The first message of a rank about its failure.
@@ -101,7 +103,19 @@ impl Printed {
         self.launcher.push_back(line.chars().take(KEPT_CHARACTERS).collect());
         if self.launcher.len() > KEPT_LINES {
             self.launcher.remove(FIRST_LINES);
+            self.shown -= usize::from(self.shown > FIRST_LINES);
         }
+    }
+
+    /// Returns whether a further line of the launcher may be shown: one that prints without end is not shown to the
+    /// end.
+    pub(super) fn has_room(&self) -> bool {
+        self.launcher.len() < KEPT_LINES
+    }
+
+    /// Notes that all lines of the launcher are shown.
+    pub(super) fn note_shown(&mut self) {
+        self.shown = self.launcher.len();
     }
 
     pub(super) fn has_messages(&self) -> bool {
@@ -130,9 +144,10 @@ impl Printed {
         self.launcher.make_contiguous()
     }
 
-    /// Returns the lines of the launcher that are shown: all if they are few, else the first and the last ones.
+    /// Returns lines of the launcher that are not shown yet: all if they are few, else the first and the last ones.
     pub(super) fn first_and_last_lines(&mut self) -> Vec<&str> {
-        let lines = self.launcher_lines();
+        let shown = self.shown;
+        let lines = &self.launcher_lines()[shown..];
         let all = lines.iter().map(String::as_str);
         if lines.len() <= FIRST_LINES + LAST_LINES + 1 {
             return all.collect();
@@ -219,6 +234,8 @@ pub(super) struct JobEnd {
     pub(super) quiet: Duration,
     /// Benchmark and size of the case that ran. It may have ended since.
     case: Option<String>,
+    /// What the launcher did when it was ended before its ranks had connected.
+    pub(super) examined: String,
     /// The coordinator's reason of a failure.
     pub(super) failure: Option<String>,
     /// Whether hosts may only need more time to start their ranks.

@@ -4,7 +4,7 @@
 //! of one launcher serves the others, and ranks over sockets.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::File,
     io::{self, Read, Seek},
     path::Path,
@@ -41,8 +41,16 @@ use crate::{
 const MOST_SLOTS: u32 = 4096;
 
 /// Words of host files of Open MPI before the number of ranks on a host, and before the largest number.
-const SLOTS: [&str; 3] = ["slots", "count", "cpu"];
-const MOST: [&str; 4] = ["max_slots", "slots_max", "max_count", "max_cpu"];
+const SLOTS: [&str; 4] = ["slots", "count", "cpu", "cpus"];
+const MOST: [&str; 7] =
+    ["max_slots", "slots_max", "max_count", "count_max", "max_cpu", "cpu_max", "max_cpus"];
+/// Words of host files of Open MPI that describe the machine, and that start nothing.
+const OF_MACHINE: [&str; 6] =
+    ["boards", "board", "sockets", "socket", "sockets_per_board", "cores_per_socket"];
+/// Start of a host of an allocation that Open MPI names by its number, as `+n0` or `+e`.
+const RELATIVE: char = '+';
+/// Start of a host that Open MPI leaves out.
+const EXCLUDED: char = '^';
 /// Words of host files of Hydra and Open MPI before the user's name on a host.
 const USER: [&str; 3] = ["user", "username", "user_name"];
 
@@ -55,11 +63,19 @@ pub struct Host {
     pub slots: Option<u32>,
     /// Number of ranks that the host may have at most, if the entry says so.
     most: Option<u32>,
+    /// Binding and interface of its ranks in the words of Hydra.
+    pub(crate) binding: Option<String>,
+    pub(crate) interface: Option<String>,
 }
 
 impl Host {
     pub(crate) fn new(name: &str) -> Host {
-        Host { name: name.to_owned(), slots: None, most: None }
+        Host { name: name.to_owned(), slots: None, most: None, binding: None, interface: None }
+    }
+
+    /// Returns whether this is a host of an allocation without its name.
+    pub(crate) fn is_relative(&self) -> bool {
+        self.name.starts_with(RELATIVE)
     }
 
     /// Returns the name without that of the user.
@@ -125,10 +141,8 @@ fn hosts_of_line(text: &str) -> Result<Vec<Host>> {
     let text = joined(text);
     let mut words = text.split_whitespace();
     let first = words.next().unwrap_or_default();
-    if first.starts_with(['^', '+']) {
-        return Err(Error::usage(format!(
-            "{first:?} chooses hosts of an allocation of Open MPI: name the hosts that have ranks"
-        )));
+    if first.starts_with(RELATIVE) {
+        return Ok(vec![host_of_line(first, words, &text)?]);
     }
     node_set::expand(first)?.iter().map(|first| host_of_line(first, words.clone(), &text)).collect()
 }
@@ -158,7 +172,16 @@ fn host_of_line<'a>(first: &str, others: impl Iterator<Item = &'a str>, text: &s
             host.most = Some(number(text, value)?);
         } else if USER.contains(&name) && !host.name.contains('@') {
             host.name = check_host(&format!("{value}@{}", host.name))?.to_owned();
-        } else {
+        } else if name == "binding" && !value.is_empty() {
+            host.binding = Some(value.to_owned());
+        } else if name == "ifname" && !value.is_empty() {
+            host.interface = Some(value.to_owned());
+        } else if name == "port" {
+            return Err(Error::usage(format!(
+                "{text:?}: give the port of ssh in its configuration (Host {}, Port {value})",
+                host.address()
+            )));
+        } else if !(OF_MACHINE.contains(&name) && unit::digits::<u64>(value).is_some()) {
             return Err(Error::usage(format!(
                 "{text:?}: {other:?} is not read. Write a host, host:N, \"host slots=N\" or \"host user=NAME\", and several hosts \
                  in several lines or between commas; --bind chooses the cores"
@@ -175,7 +198,7 @@ fn host_of_line<'a>(first: &str, others: impl Iterator<Item = &'a str>, text: &s
 
 /// Reads `host`, `host:N` or `host*N`.
 fn host(text: &str) -> Result<Host> {
-    let host = |name: &str, slots| Ok(Host { slots, ..Host::new(check_host(name)?) });
+    let host = |name: &str, slots| Ok(Host { slots, ..Host::new(check_name(name)?) });
     // An IPv6 address has more than one colon.
     match text.split_once('*').or_else(|| text.split_once(':')) {
         Some((name, slots)) if !slots.contains(':') && !name.is_empty() => {
@@ -183,6 +206,16 @@ fn host(text: &str) -> Result<Host> {
         }
         _ => host(text, None),
     }
+}
+
+/// Checks the name of a host, or its number in an allocation: `+n3`, or `+e` for any without ranks.
+fn check_name(name: &str) -> Result<&str> {
+    let is_relative = match name.strip_prefix(RELATIVE).map(|rest| rest.split_at_checked(1)) {
+        Some(Some(("n", number))) => unit::digits::<u32>(number).is_some(),
+        Some(Some(("e", rest))) => rest.is_empty(),
+        _ => false,
+    };
+    if is_relative { Ok(name) } else { check_host(name) }
 }
 
 fn number(text: &str, slots: &str) -> Result<u32> {
@@ -198,12 +231,33 @@ pub fn hosts_of_file(name: &str, text: &str) -> Result<Vec<Host>> {
     if text.contains(|c: char| c.is_control() && !c.is_whitespace()) {
         return wrong("is not a text file");
     }
-    let mut hosts = Vec::new();
+    let (mut hosts, mut excluded) = (Vec::new(), BTreeSet::new());
+    let text = without_blocks(text);
     for (number, line) in (1..).zip(text.lines().map(before_comment)).filter(|(_, line)| !line.is_empty()) {
-        let of_line = hosts_of_line(line);
-        hosts.extend(of_line.map_err(|e| e.within(format!("{name}, line {number}")))?);
+        let line = line.replace('"', "");
+        let (line, is_excluded) =
+            line.strip_prefix(EXCLUDED).map_or((line.as_str(), false), |line| (line, true));
+        let of_line = hosts_of_line(line).map_err(|e| e.within(format!("{name}, line {number}")))?;
+        if is_excluded {
+            excluded.extend(of_line.into_iter().map(|host| host.name));
+        } else {
+            hosts.extend(of_line);
+        }
     }
-    if hosts.is_empty() { wrong("names no host") } else { Ok(hosts) }
+    hosts.retain(|host| !excluded.contains(host.address()) && !excluded.contains(&host.name));
+    if hosts.is_empty() { wrong("names no host that has ranks") } else { Ok(hosts) }
+}
+
+/// Returns a text without comments between `/*` and `*/`. Lines stay lines.
+fn without_blocks(text: &str) -> String {
+    let mut parts = text.split("/*");
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (comment, rest) = part.split_once("*/").unwrap_or((part, ""));
+        kept.extend(comment.chars().filter(|c| *c == '\n').chain([' ']));
+        kept += rest;
+    }
+    kept
 }
 
 /// Returns a line without its comment.
@@ -438,6 +492,11 @@ mod tests {
             ("me@n[9-10]:2", "me@n9 me@n10", Some(2)),
             ("n[01-02,04] slots=4", "n01 n02 n04", Some(4)),
             ("10.0.0.1:2", "10.0.0.1", Some(2)),
+            ("n01 cpu=2 max-cpu=4", "n01", Some(2)),
+            ("n01 sockets=2 cores-per-socket=8", "n01", None),
+            ("n01:2 binding=user:0,3 ifname=ib0", "n01", Some(2)),
+            ("+n3 slots=2", "+n3", Some(2)),
+            ("+e", "+e", None),
         ] {
             assert_eq!(read(text), Some((names.into(), slots)), "{text}");
         }
@@ -458,15 +517,15 @@ mod tests {
             "n01 1 2",
             "n01:1 slots=1",
             "n01 n02",
-            "n01 binding=rr",
+            "n01 binding=",
+            "n01 sockets=many",
+            "n01 port=2222",
+            "+x1",
+            "+n",
             "rank 0=n01 slot=0",
             "n01 slots=4 max_slots=2",
         ] {
             assert_eq!(read(text), None, "{text}");
-        }
-        for text in ["^n01", "+n1"] {
-            let error = hosts_of_line(text).unwrap_err().to_string();
-            assert!(error.contains("allocation"), "{error}");
         }
     }
 
@@ -483,6 +542,27 @@ mod tests {
         assert_eq!(counts(&["n1:3", "n2"], 6), Some(vec![5, 1]));
         assert_eq!(counts(&["n1 max_slots=2"], 2), Some(vec![2]));
         assert_eq!(counts(&["n1 max_slots=2"], 3), None);
+    }
+
+    #[test]
+    fn a_host_file_leaves_out_hosts_and_has_comments() {
+        let names = |text: &str| -> Option<Vec<String>> {
+            Some(hosts_of_file("f", text).ok()?.into_iter().map(|host| host.name).collect())
+        };
+        for (text, expected) in [
+            ("n[1-3]\n^n2\n", Some("n1 n3")),
+            ("^n1\nme@n1\nn2\n", Some("n2")),
+            ("n1 /* n2\nn3 */\nn4 // n5\n\"n6\" slots=2 # n7\n", Some("n1 n4 n6")),
+            ("n1\n^n[1-2]\n", None),
+            ("^+n0\n+n0\n+n1\n", Some("+n1")),
+            ("n1\n/* n2\n", Some("n1")),
+        ] {
+            let expected: Option<Vec<String>> =
+                expected.map(|names| names.split(' ').map(str::to_owned).collect());
+            assert_eq!(names(text), expected, "{text}");
+        }
+        let error = hosts_of_file("f", "n1 /*\n*/\nn2 x=1\n").unwrap_err().to_string();
+        assert!(error.starts_with("f, line 3"), "{error}");
     }
 
     #[test]

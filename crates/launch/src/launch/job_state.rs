@@ -1,6 +1,6 @@
 //! State of a supervised job: what its processes report, and how it ended.
 
-use std::{os::unix::process::ExitStatusExt, process::ExitStatus, time::Duration};
+use std::{os::unix::process::ExitStatusExt, path::PathBuf, process::ExitStatus, time::Duration};
 
 use ombx_estimate::text::plain;
 use ombx_host::{environment::hostname, limits::KilledForMemory, node_set};
@@ -15,9 +15,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::{
     launch::{
         history::{EndReason, History},
-        orphans::RankTable,
+        orphans::{self, RankTable},
         preflight::{self, RankHost},
         repetition::{Arrived, Early},
+        start::Launcher,
         timeline::{Phase, Timeline},
     },
     output::{Output, destination::Destination, progress::Progress},
@@ -56,6 +57,8 @@ pub(super) struct JobState<'a> {
     pub(super) arrived: &'a mut Arrived,
     /// Process group of the launcher.
     pub(super) group: Pid,
+    /// Program that starts the ranks.
+    pub(super) launcher: PathBuf,
     pub(super) history: History,
 }
 
@@ -65,8 +68,35 @@ impl JobState<'_> {
         self.history.end.reason.is_some()
     }
 
+    /// Returns whether the ranks have not connected yet.
+    pub(super) fn is_starting(&self) -> bool {
+        self.history.processes.ranks.0.is_empty()
+    }
+
+    /// Says what a launcher does that has not connected its ranks. Ends it if none of its processes is left. One that
+    /// the user describes may wait in a queue.
+    pub(super) fn examine_start(&mut self, elapsed: Duration, launcher: &Launcher) {
+        if !self.is_starting() {
+            return;
+        }
+        let what = format!(
+            "the ranks have not connected after {} s: {}",
+            elapsed.as_secs(),
+            plain(&orphans::examined(self.group))
+        );
+        if orphans::waits_for_ended(self.group) && !matches!(launcher, Launcher::Command(_)) {
+            self.history.end.failure = Some(what);
+            self.end(EndReason::LostRank);
+        } else {
+            self.progress.suspend(|| stderr_line!("{OMBX}{what}"));
+        }
+    }
+
     /// Asks the launcher to end the job.
     pub(super) fn end(&mut self, reason: EndReason) {
+        if self.is_starting() {
+            self.history.end.examined = orphans::examined(self.group);
+        }
         self.history.end(reason);
         let _ = kill_process_group(self.group, Signal::TERM);
     }
@@ -192,7 +222,8 @@ impl JobState<'_> {
         }
     }
 
-    /// Takes a line of standard error. Messages of ombx are printed at once, those of the launcher only if the job fails.
+    /// Takes a line of standard error. Messages of ombx are printed at once, others until the ranks have connected.
+    /// Later ones are printed if the job fails.
     pub(super) fn read_stderr(&mut self, line: &str) {
         let line = line.trim_end();
         if let Ok(Some(Event::Started { host })) = file::parse(line, 1) {
@@ -203,11 +234,16 @@ impl JobState<'_> {
         if let Some(at) = message {
             self.history.printed.add_message(&line[at + OMBX.len()..]);
         }
+        let is_of_start = message.is_none() && self.is_starting() && self.history.printed.has_room();
         if message.is_some() || self.args.verbose {
             // Libraries and remote shells print colours, and could move the cursor.
             self.progress.suspend(|| stderr_line!("{}", plain(&line[message.unwrap_or(0)..])));
         } else if !line.is_empty() {
             self.history.printed.add_line(line);
+            if is_of_start {
+                self.history.printed.note_shown();
+                self.progress.suspend(|| stderr_line!("  {}", plain(line)));
+            }
         }
     }
 
@@ -245,9 +281,12 @@ impl JobState<'_> {
             Some(EndReason::TimeLimit) => {
                 let quiet = self.history.end.quiet;
                 let advice = unreachable().unwrap_or_else(|| {
-                    if row_limit.is_some_and(|limit| quiet > limit) {
+                    if self.is_starting() && child == Child::Launcher {
+                        format!("the ranks had not connected: {}", plain(&self.history.end.examined))
+                    } else if row_limit.is_some_and(|limit| quiet > limit) {
                         format!(
-                            "nothing was measured in the last {} s: a rank or a link hangs",
+                            "the ranks reported no progress in the last {} s: they may hang, or need a \
+                             longer --timeout",
                             quiet.as_secs()
                         )
                     } else {
@@ -281,7 +320,8 @@ impl JobState<'_> {
             None => format!("{} ended early{case}, {}", self.history.what_ended(), ended(child, status)),
         };
         let has_started = child == Child::Ombx || !self.history.processes.ranks.0.is_empty();
-        let why = if has_started { preflight::suspected_later() } else { preflight::suspected_at_start() };
+        let why =
+            if has_started { preflight::seen_later() } else { preflight::seen_at_start(&self.launcher) };
         let memory = self.history.processes.killed.since();
         let silent = unreachable().map_or(String::new(), |words| format!("; {words}"));
         Err(Error::fabric(format!("{end}; {kept}{why}{memory}{silent}")))

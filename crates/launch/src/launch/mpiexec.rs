@@ -69,14 +69,18 @@ pub fn is_of_this_mpi(launcher: &str) -> Option<bool> {
 
 /// Returns the mpiexec or mpirun of the search path if it belongs to another MPI than this build.
 pub fn of_another_mpi_in_path() -> Option<String> {
+    let mut found = ["mpiexec", "mpirun"].into_iter().filter_map(search_path::find);
+    found.find(|path| belongs_to_another_mpi(path)).map(|path| path.display().to_string())
+}
+
+/// Returns whether a launcher belongs to another MPI than this build, by its version.
+pub(super) fn belongs_to_another_mpi(path: &Path) -> bool {
+    // Other programs may take --version for work.
+    let is_starter = path.file_name().is_some_and(|name| detection::is_starter(&name.to_string_lossy()));
     let open_mpi = ombx_mpi::family() == Family::OpenMpi;
     let (ours, theirs) = if open_mpi { (OPEN_MPI, HYDRA) } else { (HYDRA, OPEN_MPI) };
-    let mut found = ["mpiexec", "mpirun"].into_iter().filter_map(search_path::find);
-    found
-        .find(|path| {
-            Version::new(path, VERSION_LIMIT).is_ok_and(|version| version.has(theirs) && !version.has(ours))
-        })
-        .map(|path| path.display().to_string())
+    is_starter
+        && Version::new(path, VERSION_LIMIT).is_ok_and(|version| version.has(theirs) && !version.has(ours))
 }
 
 /// Returns the command that starts `ranks` ranks of `program`, whose first word is the executable.
@@ -91,6 +95,9 @@ pub fn command(args: &Start, ranks: u32, threading: Threading, program: Vec<OsSt
     } else {
         hydra(args, ranks, threading)?
     };
+    if matches!(args.launcher, Launcher::Auto | Launcher::Mpiexec) && !uses_srun(args) {
+        do_without_srun(args, &mut command)?;
+    }
     // UCX's own handler of crashes can hang while it frees memory. Without it the launcher sees the signal.
     if env::var_os("UCX_HANDLE_ERRORS").is_none() {
         command.env("UCX_HANDLE_ERRORS", "none");
@@ -102,9 +109,7 @@ pub fn command(args: &Start, ranks: u32, threading: Threading, program: Vec<OsSt
 /// Returns the program with which the launcher starts processes on other hosts, with its arguments before the host; `None` if the
 /// launcher has another way, or if that cannot be known.
 pub fn remote_shell(args: &Start) -> Option<RemoteShell> {
-    let own_way = ["plm", "agent", "launcher", "bootstrap", "rmk"];
-    let chosen = args.launcher_arg.iter().any(|arg| own_way.iter().any(|word| arg.contains(word)));
-    if uses_srun(args) || chosen || matches!(args.launcher, Launcher::Command(_)) {
+    if uses_srun(args) || user_starts(args) || matches!(args.launcher, Launcher::Command(_)) {
         return None;
     }
     if let Some(program) = remote_shell::replacement(args.ssh.as_deref()) {
@@ -167,11 +172,61 @@ pub(super) fn uses_srun(args: &Start) -> bool {
     args.launcher == Launcher::Srun || args.launcher == Launcher::Auto && in_slurm_allocation()
 }
 
+/// Returns whether the launcher knows the hosts of an allocation by their numbers, as `+n0`.
+pub(super) fn knows_numbers_of_hosts(args: &Start) -> bool {
+    ombx_mpi::family() == Family::OpenMpi
+        && !uses_srun(args)
+        && matches!(args.launcher, Launcher::Auto | Launcher::Mpiexec)
+}
+
 /// Returns whether srun can start ranks here.
 fn in_slurm_allocation() -> bool {
     env::var_os("SLURM_JOB_ID").is_some()
         && detection::launcher().is_none()
         && search_path::find("srun").is_some()
+}
+
+/// Variables that make mpiexec start ranks on this host alone or by ssh, although those of a Slurm job are set, by
+/// family.
+const NOT_SLURM: [(Family, &str, &str); 7] = [
+    (Family::OpenMpi, "OMPI_MCA_plm", "^slurm"),
+    (Family::OpenMpi, "OMPI_MCA_ras", "^slurm"),
+    (Family::OpenMpi, "PRTE_MCA_plm", "^slurm"),
+    (Family::OpenMpi, "PRTE_MCA_ras", "^slurm"),
+    (Family::Mpich, "HYDRA_RMK", "user"),
+    (Family::Mpich, "HYDRA_LAUNCHER", "ssh"),
+    (Family::Mpich, "I_MPI_HYDRA_BOOTSTRAP", "ssh"),
+];
+
+/// Lets mpiexec start ranks in a Slurm job without srun, as in a container: on this host, if the job has no other, or
+/// on the hosts of the user. mpiexec itself would fail or wait for ever.
+///
+/// # Errors
+/// The job has several hosts, and the user names none.
+fn do_without_srun(args: &Start, command: &mut Command) -> Result<()> {
+    let job = ["SLURM_JOB_ID", "SLURM_JOBID", "SLURM_JOB_NODELIST", "SLURM_NODELIST"];
+    let Some((name, value)) = job.iter().find_map(|name| Some((name, env::var(name).ok()?))) else {
+        return Ok(());
+    };
+    let ours = if ombx_mpi::family() == Family::OpenMpi { Family::OpenMpi } else { Family::Mpich };
+    let variables = || NOT_SLURM.iter().filter(|(family, ..)| *family == ours);
+    // Those of the user say how ranks start.
+    let is_chosen = variables().any(|(_, name, _)| env::var_os(name).is_some());
+    if search_path::has("srun") || is_chosen || user_starts(args) {
+        return Ok(());
+    }
+    let nodes = ["SLURM_JOB_NUM_NODES", "SLURM_NNODES"].iter().find_map(|name| env::var(name).ok());
+    if let Some(nodes) = nodes.filter(|nodes| nodes != "1")
+        && args.hosts.is_empty()
+        && args.hostfile.is_none()
+    {
+        return Err(Error::usage(format!(
+            "{name}={value} belongs to a Slurm job on {nodes} nodes, but this host has no srun, which starts \
+             ranks there: start ombx where srun is, or give --hosts (--hosts localhost: all ranks on this host)"
+        )));
+    }
+    command.envs(variables().map(|(_, name, value)| (name, value)));
+    Ok(())
 }
 
 /// Hosts of a job with their numbers of ranks. Hosts without ranks are left out.
@@ -207,14 +262,24 @@ impl Placed {
 
     /// Returns the user's name on the hosts, for a launcher that knows one name for all hosts.
     fn user(&self) -> Result<Option<&str>> {
-        let mut users = self.0.iter().map(|(host, _)| host.name.split_once('@').map(|(user, _)| user));
-        let first = users.next().flatten();
-        if users.all(|user| user == first) {
+        self.same("user name", ": give the others in the configuration of ssh", |host| {
+            host.name.split_once('@').map(|(user, _)| user)
+        })
+    }
+
+    /// Returns a property of the hosts, for a launcher that takes one value for all hosts.
+    fn same<'a>(
+        &'a self,
+        what: &str,
+        advice: &str,
+        of_host: impl Fn(&'a Host) -> Option<&'a str>,
+    ) -> Result<Option<&'a str>> {
+        let mut values = self.0.iter().map(|(host, _)| of_host(host));
+        let first = values.next().flatten();
+        if values.all(|value| value == first) {
             Ok(first)
         } else {
-            Err(Error::usage(
-                "this launcher takes one user name for all hosts: give the others in the configuration of ssh",
-            ))
+            Err(Error::usage(format!("this launcher takes one {what} for all hosts{advice}")))
         }
     }
 }
@@ -235,13 +300,21 @@ fn user_binds(args: &Start) -> bool {
     args.launcher_arg.iter().any(|arg| arg.trim_start_matches('-').starts_with("bind-to"))
 }
 
+/// Returns whether the user's own launcher arguments choose how processes start on hosts.
+fn user_starts(args: &Start) -> bool {
+    let own_way = ["plm", "agent", "launcher", "bootstrap", "rmk"];
+    args.launcher_arg.iter().any(|arg| own_way.iter().any(|word| arg.contains(word)))
+}
+
 fn hydra(args: &Start, ranks: u32, threading: Threading) -> Result<Command> {
     let placed = Placed::new(args, ranks)?;
     let names = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"];
     let mut command = Command::new(find(&names, HYDRA, args.timeout)?);
     command.arg("-n").arg(ranks.to_string());
-    if binds_to_core(args, &placed, ranks, threading) && !user_binds(args) {
-        command.args(["-bind-to", "core"]);
+    let binding = placed.same("binding", "", |host| host.binding.as_deref())?;
+    let binding = binding.filter(|_| args.bind == Bind::Auto);
+    if (binding.is_some() || binds_to_core(args, &placed, ranks, threading)) && !user_binds(args) {
+        command.args(["-bind-to", binding.unwrap_or("core")]);
     }
     if !placed.0.is_empty() {
         let each = placed.each();
@@ -257,7 +330,8 @@ fn hydra(args: &Start, ranks: u32, threading: Threading) -> Result<Command> {
     if let Some(ssh) = placed.remote_shell(args) {
         command.args(["-launcher", "ssh", "-launcher-exec"]).arg(ssh);
     }
-    if let Some(interface) = &args.interface {
+    let interface = placed.same("interface", "", |host| host.interface.as_deref())?;
+    if let Some(interface) = args.interface.as_deref().or(interface) {
         command.args(["-iface", interface]);
     }
     Ok(command)
@@ -273,7 +347,14 @@ fn open_mpi(args: &Start, ranks: u32, threading: Threading) -> Result<Command> {
         command.args(["--bind-to", bind]);
     }
     if !placed.0.is_empty() {
-        let host = |(host, count): &(Host, u32)| format!("{}:{count}", host.address());
+        // A number of ranks behind the number of a host is not read.
+        let host = |(host, count): &(Host, u32)| {
+            if host.is_relative() {
+                vec![host.name.as_str(); *count as usize].join(",")
+            } else {
+                format!("{}:{count}", host.address())
+            }
+        };
         command.arg("--host").arg(placed.0.iter().map(host).collect::<Vec<_>>().join(","));
         if let Some(user) = placed.user()? {
             command.args(["--mca", "plm_rsh_args", &format!("-l {user}")]);
@@ -409,7 +490,7 @@ fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<Pat
         }
     };
     let limit = timeout.unwrap_or(VERSION_LIMIT).min(VERSION_LIMIT);
-    let (mut found, mut late, mut strange) = (None, None, None);
+    let (mut found, mut late, mut strange, mut others) = (None, None, None, Vec::new());
     for path in &candidates {
         match Version::new(path, limit)? {
             Version::Late => late = late.or(Some(path)),
@@ -420,7 +501,8 @@ fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<Pat
             version if !version.has(HYDRA) && !version.has(OPEN_MPI) => {
                 strange = strange.or(version.first_line().map(|line| (path, plain(line))));
             }
-            _ => {}
+            Version::None => {}
+            Version::Printed(_) => others.push(path.display().to_string()),
         }
     }
     if let (None, Some(path)) = (found, late) {
@@ -440,10 +522,8 @@ fn find(names: &[&str], words: &[&str], timeout: Option<Duration>) -> Result<Pat
         let library = ombx_mpi::library_version();
         let tried = match candidates.as_slice() {
             [] => format!("none of {} is installed", names.join(", ")),
-            some => format!(
-                "{} {OF_ANOTHER_MPI}",
-                some.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ")
-            ),
+            [first, ..] if others.is_empty() => format!("{} cannot be started", first.display()),
+            _ => format!("{} {OF_ANOTHER_MPI}", others.join(", ")),
         };
         Error::fabric(format!(
             "cannot find the mpiexec of {library}: {tried}. Install it, or set OMBX_MPIEXEC to its path"

@@ -1,6 +1,6 @@
 //! Replacement of the launcher of MPI ranks in a build without MPI.
 
-use std::{ffi::OsString, process::Command};
+use std::{ffi::OsString, path::Path, process::Command};
 
 use ombx_core::benchmark::Threading;
 use ombx_host::remote_shell::RemoteShell;
@@ -37,6 +37,16 @@ pub fn is_of_this_mpi(_: &str) -> Option<bool> {
 /// Returns the launcher of another MPI in the search path: none is another one.
 pub fn of_another_mpi_in_path() -> Option<String> {
     None
+}
+
+/// Returns whether a launcher belongs to another MPI than this build, which has none: it does not.
+pub(super) fn belongs_to_another_mpi(_: &Path) -> bool {
+    false
+}
+
+/// Returns whether the launcher, which does not exist, knows the hosts of an allocation by their numbers.
+pub(super) fn knows_numbers_of_hosts(_: &Start) -> bool {
+    false
 }
 
 /// Returns the remote shell of the launcher, which does not exist.

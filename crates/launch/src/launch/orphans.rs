@@ -13,6 +13,11 @@ use ombx_record::event::RankProcess;
 const LIMIT: Duration = Duration::from_secs(2);
 /// Maximum number of processes above one that are looked at.
 const MOST_ANCESTORS: usize = 100;
+/// Time after which a launcher that has not connected its ranks is examined, again and again. A user waits 10 s for a
+/// word at most: this time, one poll, and the look at the list of processes.
+pub(super) const EXAMINATION: Duration = Duration::from_secs(8);
+/// Maximum number of processes of a launcher that a message names.
+const MOST_NAMED: usize = 4;
 /// Interval between two looks at the list of processes.
 const INTERVAL: Duration = Duration::from_millis(5);
 
@@ -63,6 +68,43 @@ pub(super) fn descendants(root: Pid) -> Vec<Pid> {
 pub(super) fn ancestors() -> Vec<Pid> {
     let above = |pid: &Pid| Pid::from_raw(parent(pid.as_raw_nonzero().get())?);
     std::iter::successors(Some(getpid()), above).skip(1).take(MOST_ANCESTORS).collect()
+}
+
+/// Returns a phrase about a launcher and its processes, as the kernel describes them.
+pub(super) fn examined(launcher: Pid) -> String {
+    let described = |pid: &Pid| {
+        let number = pid.as_raw_nonzero().get();
+        let state = after_name(number)?.split_whitespace().next()?.to_owned();
+        let state = match state.as_str() {
+            "R" => "runs",
+            "S" => "sleeps",
+            "D" => "waits for a device or a file",
+            "T" | "t" => "is stopped",
+            _ => "has ended",
+        };
+        Some(format!("{} ({number}) {state}", name(*pid)?))
+    };
+    let family = descendants(launcher);
+    let mut others: Vec<String> = family.iter().filter_map(described).collect();
+    let more = others.len().saturating_sub(MOST_NAMED);
+    others.truncate(MOST_NAMED);
+    if more > 0 {
+        others.push(format!("{more} more"));
+    }
+    let own = described(&launcher).unwrap_or_else(|| "the launcher has ended".into());
+    if others.is_empty() {
+        format!("{own} and has no process")
+    } else {
+        format!("{own}; below it: {}", others.join(", "))
+    }
+}
+
+/// Returns whether a launcher has started processes of which none is left: each without a child has ended.
+pub(super) fn waits_for_ended(launcher: Pid) -> bool {
+    let family = descendants(launcher);
+    let parents: Vec<i32> = family.iter().filter_map(|pid| parent(pid.as_raw_nonzero().get())).collect();
+    let mut last = family.iter().filter(|pid| !parents.contains(&pid.as_raw_nonzero().get())).peekable();
+    last.peek().is_some() && last.all(has_ended)
 }
 
 fn children_of(one: Pid) -> Vec<Pid> {
@@ -251,6 +293,29 @@ mod tests {
         assert!(children_of(getpid()).contains(&Pid::from_child(&child)));
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_launcher_is_examined_with_its_processes() {
+        for (script, words, none_is_left) in [
+            ("/bin/true & exec sleep 60", "true (", true),
+            ("sh -c '/bin/true & exec sleep 60'; wait", "true (", true),
+            ("sleep 60 & wait", "sleep (", false),
+            ("/bin/true & sleep 60 & exec sleep 60", "sleep (", false),
+            ("exec sleep 60", "and has no process", false),
+        ] {
+            let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+            let launcher = Pid::from_child(&child);
+            let since = Since::now();
+            let is_seen = || examined(launcher).contains(words) && waits_for_ended(launcher) == none_is_left;
+            while !is_seen() && since.elapsed() < Duration::from_secs(60) {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            let seen = examined(launcher);
+            assert!(is_seen(), "{script}: {seen}");
+            end_family(launcher);
+            child.wait().unwrap();
+        }
     }
 
     fn missing(expected: Option<u32>, running: &[u32]) -> Vec<bool> {

@@ -25,7 +25,7 @@ use crate::{
     launch::{
         hosts::{self, Host, LIMIT_AFTER_JOB, REACH_LIMIT, hosts, ranks_by_host},
         mpiexec,
-        start::{Start, in_allocation},
+        start::{self, Start, in_allocation},
     },
     stderr::printable,
 };
@@ -39,6 +39,13 @@ const MOST_PER_HOST: usize = 1024;
 pub fn check(start: &Start, ranks: u32, medium: Medium) -> Result<()> {
     let hosts = hosts(start)?;
     ranks_by_host(&hosts, ranks)?;
+    let knows_numbers = medium == Medium::Mpi && in_allocation() && mpiexec::knows_numbers_of_hosts(start);
+    if let Some(host) = hosts.iter().find(|host| host.is_relative() && !knows_numbers) {
+        return Err(Error::usage(format!(
+            "{} is the number of a host in an allocation, which Open MPI's mpiexec alone knows: name the hosts",
+            host.name
+        )));
+    }
     if medium == Medium::Own && hosts.iter().any(|host| host.slots.is_some()) {
         return Err(Error::usage(
             "nodes of a pipeline are placed on hosts in turn: name each host without a number of ranks",
@@ -196,7 +203,7 @@ const STACK: u64 = 512 << 10;
 /// Address space and shared memory without which MPI does not start.
 const ADDRESS_SPACE: u64 = 128 << 20;
 const SHARED_MEMORY: u64 = 4 << 20;
-/// Limits below these may be why MPI has not started.
+/// Limits below these can prevent the start of MPI.
 const ENOUGH: Limits = Limits {
     stack: Some(2 << 20),
     files: Some(256),
@@ -238,21 +245,22 @@ pub(crate) fn check_rank() -> Result<()> {
     refuse(&Limits::here().below(&Limits { processes: None, ..of_mpi(1) }))
 }
 
-/// Returns what may be why ranks did not start on this host: limits that are low, little shared memory, a launcher of another MPI.
-/// `ombx doctor` finds the same. Starts with a full stop, or is empty.
-pub(super) fn suspected_at_start() -> String {
-    let mut causes = Limits::here().below(&ENOUGH);
-    causes.extend(little_shared_memory());
-    causes.extend(
-        mpiexec::of_another_mpi_in_path()
-            .map(|path| format!("{path}, the first in the search path, belongs to another MPI")),
-    );
-    reasons(&causes)
+/// Returns what this host has that can prevent a start by a launcher: limits that are low, little shared memory,
+/// hosts of a batch system that cannot be read, and that the launcher belongs to another MPI. `ombx doctor` finds the
+/// same. Starts with a full stop, or is empty.
+pub(super) fn seen_at_start(launcher: &Path) -> String {
+    let mut seen = Limits::here().below(&ENOUGH);
+    seen.extend(little_shared_memory());
+    seen.extend(start::unreadable_allocation());
+    seen.extend(start::missing_starter());
+    let is_other = mpiexec::belongs_to_another_mpi(launcher);
+    seen.extend(is_other.then(|| format!("{} belongs to another MPI than this ombx", launcher.display())));
+    listed(&seen)
 }
 
-/// Returns what may be why a rank died. Starts with a full stop, or is empty.
-pub(super) fn suspected_later() -> String {
-    reasons(&Vec::from_iter(little_shared_memory()))
+/// Returns what this host has that can end a rank. Starts with a full stop, or is empty.
+pub(super) fn seen_later() -> String {
+    listed(&Vec::from_iter(little_shared_memory()))
 }
 
 /// Returns the free bytes of shared memory; `None` if this host has none.
@@ -270,8 +278,12 @@ fn little_shared_memory() -> Option<String> {
     })
 }
 
-fn reasons(causes: &[String]) -> String {
-    if causes.is_empty() { String::new() } else { format!(". The reason may be: {}", causes.join("; ")) }
+fn listed(seen: &[String]) -> String {
+    if seen.is_empty() {
+        String::new()
+    } else {
+        format!(". Seen on this host, and a possible reason: {}", seen.join("; "))
+    }
 }
 
 fn refuse(low: &[String]) -> Result<()> {

@@ -1,18 +1,16 @@
 //! Where and how the ranks of a job start, as the user has chosen it.
 
-use std::{env, fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{env, fmt, fs::File, path::PathBuf, str::FromStr, time::Duration};
 
-use ombx_host::host_name::check_host;
-use ombx_record::unit::digits;
+use ombx_estimate::text::plain;
+use ombx_host::{host_name::check_host, limits::start_error, search_path};
+use ombx_record::{error::Error, unit::digits};
 use serde::{Deserialize, Serialize};
 
 use crate::launch::detection;
 
 #[cfg(feature = "sockets")]
 use std::net::SocketAddr;
-
-#[cfg(feature = "sockets")]
-use ombx_record::error::Error;
 
 /// Which ranks to start, where and how.
 #[derive(Debug, Clone)]
@@ -50,13 +48,35 @@ pub struct Start {
 /// Name of the option of hosts, which is also a parameter of some benchmarks.
 pub const HOSTS: &str = "hosts";
 
-/// Variables of batch systems. Inside their allocations the launcher knows the hosts, and may reach them without a remote shell.
+/// Variables of batch systems, of which all but the first name a file with hosts. Inside their allocations the
+/// launcher knows the hosts, and may reach them without a remote shell.
 const ALLOCATIONS: [&str; 5] =
     ["SLURM_JOB_ID", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE", "COBALT_NODEFILE"];
 
 /// Returns whether a batch system has given hosts to this process.
 pub(super) fn in_allocation() -> bool {
     ALLOCATIONS.iter().any(|name| env::var_os(name).is_some())
+}
+
+/// Returns a phrase about the file with the hosts of a batch system, if it cannot be read.
+pub(super) fn unreadable_allocation() -> Option<String> {
+    ALLOCATIONS.iter().skip(1).find_map(|name| {
+        let file = env::var(name).ok()?;
+        let error = File::open(&file).err()?;
+        Some(format!("{name} names {}, which cannot be read: {}", plain(&file), start_error(&error)))
+    })
+}
+
+/// Variables of batch systems with the program that starts processes on their hosts.
+const STARTERS: [(&str, &str); 3] =
+    [("SLURM_JOB_ID", "srun"), ("FLUX_URI", "flux"), ("LSB_JOBID", "blaunch")];
+
+/// Returns a phrase about the program that starts processes on the hosts of a batch system, if this host has none.
+pub(super) fn missing_starter() -> Option<String> {
+    let is_missing =
+        |(name, program): &&(&str, &str)| env::var_os(name).is_some() && !search_path::has(program);
+    let (name, program) = STARTERS.iter().find(is_missing)?;
+    Some(format!("{name} is set, but the search path has no {program}"))
 }
 
 impl Start {
@@ -66,6 +86,16 @@ impl Start {
             Launcher::None => true,
             Launcher::Auto => detection::launcher().is_some(),
             Launcher::Mpiexec | Launcher::Srun | Launcher::Command(_) => false,
+        }
+    }
+
+    /// Refuses a process that is one of several, unless the user says where ranks are. See
+    /// [`detection::refuse_one_of_several`].
+    pub fn refuse_one_of_several(&self) -> Result<(), Error> {
+        if self.launcher == Launcher::Auto && self.hosts.is_empty() && self.hostfile.is_none() {
+            detection::refuse_one_of_several()
+        } else {
+            Ok(())
         }
     }
 

@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Read},
     os::unix::process::CommandExt,
+    path::PathBuf,
     process::{Command, ExitStatus, Stdio},
     sync::mpsc::{self, RecvTimeoutError, Sender, SyncSender},
     time::Duration,
@@ -25,6 +26,7 @@ use crate::{
         preflight::RankHost,
         repetition::Arrived,
         shared_memory::{self, OfOthers},
+        start::Launcher,
         timeline::Timeline,
     },
     output::{Output, destination::Destination, progress::Progress},
@@ -69,6 +71,7 @@ pub(super) struct Supervision<'a> {
     /// Hosts that must start a rank within `start_limit`.
     pub(super) hosts: &'a [RankHost],
     pub(super) start_limit: Duration,
+    pub(super) launcher: &'a Launcher,
     /// Number of ranks, if all are on this host.
     pub(super) ranks_here: Option<u32>,
     /// Time limit of the job, for its message.
@@ -99,7 +102,8 @@ impl Supervision<'_> {
         orphans::adopt();
         let others = OfOthers::now();
         let mut child = command.spawn().map_err(|e| cannot_start(&program, &e))?;
-        let (group, launcher) = (Pid::from_child(&child), child.id());
+        let (group, leader) = (Pid::from_child(&child), child.id());
+        let launcher = PathBuf::from(&program);
         let handle = signals.handle();
         let waker = sender.clone();
         let stderr = |line: Vec<u8>| Notice::Stderr(String::from_utf8_lossy(&line).into_owned());
@@ -112,19 +116,28 @@ impl Supervision<'_> {
             handle.close();
             let _ = kill_process_group(group, Signal::KILL);
             orphans::end();
-            shared_memory::remove_session_directory(launcher);
+            shared_memory::remove_session_directory(leader);
             return Err(error);
         }
 
         let Supervision { args, output, arrived, progress, timeline, hosts, start_limit, .. } = self;
         let mut starting = StartingRanks::new(group, self.ranks_here);
-        let mut job =
-            JobState { args, output, arrived, progress, timeline, group, history: History::default() };
+        let mut job = JobState {
+            args,
+            output,
+            arrived,
+            progress,
+            timeline,
+            group,
+            launcher,
+            history: History::default(),
+        };
         let since = Since::now();
         let (mut status, mut open_pipes): (Option<ExitStatus>, u32) = (None, 2);
         // The next action is due at this time.
         let (mut due, mut polls_without_rank) = (self.time_left, 0);
         let mut quiet_polls = 0;
+        let mut examination_due = orphans::EXAMINATION;
         let mut start_due = (!hosts.is_empty()).then_some(start_limit);
         while open_pipes > 0 || status.is_none() {
             let was_ending = job.is_ending();
@@ -146,6 +159,11 @@ impl Supervision<'_> {
                 start_due = None;
                 if !was_ending {
                     job.end_without_ranks(hosts, start_limit);
+                }
+            } else if since.elapsed() >= examination_due {
+                examination_due = since.elapsed() + orphans::EXAMINATION;
+                if which == Child::Launcher && status.is_none() && !was_ending {
+                    job.examine_start(since.elapsed(), self.launcher);
                 }
             } else if !was_ending && quiet_polls >= QUIET_POLLS && job.history.hangs(self.silence) {
                 job.end(EndReason::Hanging);
@@ -211,7 +229,7 @@ impl Supervision<'_> {
         let shared_memory = std::mem::take(&mut job.history.processes.shared_memory);
         job.kill();
         orphans::end();
-        shared_memory::remove_session_directory(launcher);
+        shared_memory::remove_session_directory(leader);
         shared_memory.remove();
         if job.history.processes.ranks.0.is_empty() {
             others.remove_new();

@@ -61,7 +61,7 @@ fn report(job: &Job, limit: Duration, interrupted: impl Fn() -> bool) -> Result<
     let words = vec![this_process::executable()?.into(), SUBCOMMAND.into()];
     let mut command = mpiexec::command(&start, job.extent.ranks, threading, words)?;
     command.envs(VARIABLES);
-    Ok(finite_run::texts_of(command, limit, interrupted)?.concat())
+    Ok(finite_run::texts_of_launcher(command, limit, interrupted)?.concat())
 }
 
 /// Exchanges messages as a rank of the probe.

@@ -20,7 +20,10 @@ use rustix::process::{Signal, getpid, kill_process};
 use crate::{
     build,
     job::{Work, accelerator},
-    launch::{detection, preflight},
+    launch::{
+        detection::{self, ChosenBy},
+        preflight,
+    },
     output::relay,
     rank::{RankState, failure},
     this_process,
@@ -40,7 +43,8 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
     let started =
         preflight::check_rank().and_then(|()| Mpi::start_as(work.initialization(), work.threading()));
     let mpi = started.unwrap_or_else(|error| abort_without_mpi(&error));
-    detection::refuse_singletons(mpi.team().size()).inspect_err(|error| {
+    let chosen = if state.output_of.is_some() { ChosenBy::User } else { ChosenBy::Ombx };
+    detection::refuse_singletons(mpi.team().size(), chosen).inspect_err(|error| {
         if detection::is_first_alone() {
             stderr_line!("ombx: {error}");
         }
@@ -81,7 +85,7 @@ pub(super) fn share(error: &Error) {
     });
     // MPI has started already if this error is that of another rank.
     let Ok(mpi) = Mpi::start_as(Initialization::World, Threading::Single) else { return };
-    if detection::refuse_singletons(mpi.team().size()).is_err() {
+    if detection::refuse_singletons(mpi.team().size(), ChosenBy::User).is_err() {
         return;
     }
     same_build(mpi.team()).unwrap_or_else(|error| failure::abort(mpi.team(), &error));
