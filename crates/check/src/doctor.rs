@@ -15,13 +15,14 @@ use ombx_host::{
     device_counters::DeviceCounters,
     environment::{hostname, place_of_thread},
     host::HostState,
+    signals::Interruption,
     machine,
 };
 use ombx_launch::{
     job::files_used,
     launch::{
         detection,
-        finite_run::{self, Interruption},
+        finite_run,
         hosts::{self, slots},
         mpiexec, preflight,
         start::Start,

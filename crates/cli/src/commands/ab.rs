@@ -28,12 +28,15 @@ use ombx_estimate::{
     launches::{Cases, Group, LEAST_LONG_LAUNCHES as LEAST_TURNS, LOOKS, MOST_LAUNCHES},
     number::Units,
 };
-use ombx_host::since::Since;
+use ombx_host::{
+    signals::{self, Interruption},
+    since::Since,
+};
 use ombx_launch::{
     job::{self, launches::random_seed, rank_job::settings_word, selection},
     launch::{
         detection,
-        finite_run::{self, Interruption},
+        finite_run,
         preflight,
         start::{Launcher, Start},
     },
@@ -49,10 +52,7 @@ use ombx_record::{
 };
 use ombx_show::compare::summary;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
-    iterator::{Handle, Signals},
-};
+use signal_hook::iterator::{Handle, Signals};
 
 use self::{
     difference::Given,
@@ -212,7 +212,8 @@ pub(crate) fn ab(
                 }
                 LaunchEnd::Interrupted(code) => stopped = Some(code),
             }
-            stopped = stopped.or(signals.interruption.exit_code());
+            // The program of a side may have a code of its own.
+            stopped = signals.interruption.exit_code().or(stopped);
             if stopped.is_some() {
                 break;
             }
@@ -316,7 +317,7 @@ impl SignalForwarder {
     fn new() -> Result<SignalForwarder> {
         let interruption = Interruption::new()?;
         let signals =
-            Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
+            Signals::new(signals::of_user()).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         let child = Arc::new(AtomicI32::new(0));
         let (handle, target) = (signals.handle(), Arc::clone(&child));
         finite_run::spawn_thread("signals", move || pass_on(signals, &target))?;
@@ -340,8 +341,7 @@ impl Drop for SignalForwarder {
 fn pass_on(mut signals: Signals, child: &AtomicI32) {
     for signal in signals.forever() {
         let pid = Pid::from_raw(child.load(Ordering::SeqCst));
-        let which = if signal == SIGINT { Signal::INT } else { Signal::TERM };
-        pid.map(|pid| kill_process(pid, which));
+        pid.zip(Signal::from_named_raw(signal)).map(|(pid, signal)| kill_process(pid, signal));
     }
 }
 

@@ -10,10 +10,11 @@ use std::{
 use clap::Args;
 use ombx_compare::model;
 use ombx_estimate::{publishable::Publishable, samples::SampleStore};
+use ombx_host::signals::Interruption;
 use ombx_launch::{
     launch::{
         detection,
-        finite_run::{self, Interruption},
+        finite_run,
     },
     output::{
         destination::{Color, Format},

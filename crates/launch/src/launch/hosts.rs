@@ -18,6 +18,7 @@ use ombx_host::{
     limits::{is_limit, start_error},
     node_set,
     remote_shell::RemoteShell,
+    signals::end_with_this_thread,
     since::Since,
 };
 use ombx_record::{
@@ -348,6 +349,7 @@ impl<'a> Attempt<'a> {
         let file = || memfd_create("ombx-reach", MemfdFlags::CLOEXEC).map(File::from);
         let (stdout, stderr) = (file()?, file()?);
         let mut command = shell.command(host, line);
+        end_with_this_thread(&mut command);
         let child =
             command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).spawn()?;
         Ok(Attempt { host, child, stdout, stderr, since: Since::now() })

@@ -8,13 +8,10 @@ use std::{
     time::Duration,
 };
 
-use ombx_host::since::Since;
+use ombx_host::{signals, since::Since};
 use ombx_record::error::{Error, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
-use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
-    iterator::Signals,
-};
+use signal_hook::iterator::Signals;
 
 use crate::{
     launch::{
@@ -94,8 +91,9 @@ impl Supervision<'_> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let (sender, events) = mpsc::sync_channel(QUEUE);
         let (signal_sender, user_signals) = mpsc::channel();
+        signals::end_with_this_thread(&mut command);
         let signals =
-            Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
+            Signals::new(signals::of_user()).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         orphans::adopt();
         let others = OfOthers::now();
         let mut child = command.spawn().map_err(|e| cannot_start(&program, &e))?;
