@@ -16,7 +16,7 @@ use rustix::{
     process::{Signal, getpid, getppid, set_parent_process_death_signal},
 };
 use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
+    consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM},
     flag,
 };
 
@@ -29,7 +29,7 @@ pub fn is_ignored(signal: i32) -> bool {
 
 /// Returns the signals by which the user ends a command. One that is ignored stays ignored.
 pub fn of_user() -> impl Iterator<Item = i32> {
-    [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal))
+    [SIGINT, SIGQUIT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal))
 }
 
 /// Lets a process get SIGTERM when the thread that starts it has ended, for whatever reason.

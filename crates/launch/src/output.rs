@@ -437,7 +437,7 @@ impl Output {
     /// Writes an event to the file, and to the screen if that shows the lines of the file.
     fn write(&mut self, event: &Event<'_>) -> Result<()> {
         self.files.write(event)?;
-        self.stdout.write_line(event)
+        self.stdout.write_line(event, self.files.result_path())
     }
 }
 

@@ -34,6 +34,43 @@ const LONGEST_STREAM: u64 = 1 << 34;
 /// Maximum number of blank lines in a file.
 const BLANK_LINES: usize = 10_000;
 
+/// Order of the records of a file.
+#[derive(Debug, Default)]
+pub struct RecordOrder {
+    runs: usize,
+    /// Rows of the current run.
+    rows: u64,
+    ended: bool,
+}
+
+impl RecordOrder {
+    /// Takes note of the next record.
+    ///
+    /// # Errors
+    /// The record is in the wrong place, or records before it are missing.
+    pub fn check(&mut self, event: &Event<'_>) -> Result<(), String> {
+        match event {
+            Event::Run(_) => (self.runs, self.rows, self.ended) = (self.runs + 1, 0, false),
+            _ if self.runs == 0 => return Err("a run record must come first".into()),
+            Event::Case(_) | Event::Verdict(_) | Event::Launched(_) => {}
+            _ if self.ended => return Err("it follows the end record of its run".into()),
+            Event::End { tally, .. } if tally.cases != self.rows => {
+                let how = if tally.cases > self.rows { "missing" } else { "repeated" };
+                return Err(format!(
+                    "it counts {} rows, but its run has {}: lines are {how}",
+                    tally.cases, self.rows
+                ));
+            }
+            Event::Grown { .. } => {}
+            Event::End { .. } => self.ended = true,
+            Event::Row(_) => self.rows += 1,
+            Event::Round(round) => self.rows += round.len() as u64,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
 /// Iterator over the records of a file. It checks their order and ends after the first error.
 pub struct Records<R> {
     input: R,
@@ -41,15 +78,12 @@ pub struct Records<R> {
     line: Vec<u8>,
     number: usize,
     blank: usize,
-    runs: usize,
-    /// Rows of the current run.
-    rows: u64,
+    order: RecordOrder,
     /// Whether the current run is over so many ranks that readers do not keep the links of its rounds.
     is_large: bool,
     /// Bytes of the records that readers may keep, and their maximum number.
     kept: u64,
     most_kept: u64,
-    ended: bool,
     cut_off: bool,
     done: bool,
 }
@@ -82,19 +116,17 @@ impl Records<Box<dyn BufRead>> {
 impl<R: BufRead> Records<R> {
     /// Starts at the beginning of a file.
     pub fn new(input: R) -> Records<R> {
-        let (is_large, ended, cut_off, done) = (false, false, false, false);
+        let (is_large, cut_off, done) = (false, false, false);
         Records {
             input,
             longest: MAX_LINE_BYTES,
             line: Vec::new(),
             number: 0,
             blank: 0,
-            runs: 0,
-            rows: 0,
+            order: RecordOrder::default(),
             is_large,
             kept: 0,
             most_kept: u64::MAX,
-            ended,
             cut_off,
             done,
         }
@@ -112,7 +144,7 @@ impl<R: BufRead> Records<R> {
             self.number += 1;
             let number = self.number;
             if (&mut self.input).take(self.longest).read_until(b'\n', &mut self.line)? == 0 {
-                return match self.runs {
+                return match self.order.runs {
                     // An empty file belongs to a run that was killed before its first record.
                     0 if number == 1 => {
                         self.cut_off = true;
@@ -136,13 +168,13 @@ impl<R: BufRead> Records<R> {
             }
             let text = std::str::from_utf8(&self.line).map_err(|e| bad(e.to_string()));
             match text.and_then(|text| parse(text, number)) {
-                Err(ReadError::NotAResult { .. }) if !whole && self.runs > 0 => {
+                Err(ReadError::NotAResult { .. }) if !whole && self.order.runs > 0 => {
                     self.cut_off = true;
                     return Ok(None);
                 }
                 Err(e) => return Err(e),
                 Ok(Some(event)) if event.is_kept() => {
-                    self.in_order(&event).map_err(bad)?;
+                    self.order.check(&event).map_err(bad)?;
                     self.count_kept(&event)?;
                     if let Event::Row(row) = &event {
                         follows_from_samples(row).map_err(bad)?;
@@ -152,27 +184,6 @@ impl<R: BufRead> Records<R> {
                 Ok(_) => {}
             }
         }
-    }
-
-    fn in_order(&mut self, event: &Event<'_>) -> Result<(), String> {
-        match event {
-            Event::Run(_) => (self.runs, self.rows, self.ended) = (self.runs + 1, 0, false),
-            _ if self.runs == 0 => return Err("a run record must come first".into()),
-            Event::Case(_) | Event::Verdict(_) | Event::Launched(_) => {}
-            _ if self.ended => return Err("it follows the end record of its run".into()),
-            Event::End { tally, .. } if tally.cases != self.rows => {
-                return Err(format!(
-                    "it counts {} rows, but its run has {}: lines are missing",
-                    tally.cases, self.rows
-                ));
-            }
-            Event::Grown { .. } => {}
-            Event::End { .. } => self.ended = true,
-            Event::Row(_) => self.rows += 1,
-            Event::Round(round) => self.rows += round.len() as u64,
-            _ => {}
-        }
-        Ok(())
     }
 }
 
