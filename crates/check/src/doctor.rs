@@ -15,14 +15,13 @@ use ombx_host::{
     device_counters::DeviceCounters,
     environment::{hostname, place_of_thread},
     host::HostState,
-    signals::Interruption,
     machine,
+    signals::Interruption,
 };
 use ombx_launch::{
     job::files_used,
     launch::{
-        detection,
-        finite_run,
+        detection, finite_run,
         hosts::{self, slots},
         mpiexec, preflight,
         start::Start,

@@ -2,10 +2,7 @@
 
 use std::{
     panic,
-    sync::{
-        Arc, LazyLock, Mutex, PoisonError,
-        atomic::AtomicBool,
-    },
+    sync::{Arc, LazyLock, Mutex, PoisonError, atomic::AtomicBool},
     thread,
 };
 

@@ -1,7 +1,12 @@
 //! Facts of the environment: host, CPUs, memory, scheduler counters, time of day, and variables that results keep.
 
-use std::{collections::BTreeMap, fs};
+use std::{
+    collections::BTreeMap,
+    fs,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
+use jiff::Timestamp;
 use ombx_record::{cpu_list::parse_cpus, result::Place};
 use serde::{Deserialize, Serialize};
 
@@ -97,14 +102,20 @@ fn stolen_ticks(line: &str, cpus: &[u32]) -> Option<u64> {
     cpus.contains(&cpu).then_some(ticks)
 }
 
+/// Returns the time of a clock, which may be wrong by thousands of years: within the years that dates have.
+fn date(clock: SystemTime) -> Timestamp {
+    let nearest = if clock < UNIX_EPOCH { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::try_from(clock).unwrap_or(nearest)
+}
+
 /// Returns the time in UTC, to the second, as `2026-01-01T00:00:00Z`.
 pub fn timestamp() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    date(SystemTime::now()).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// Returns a unique identifier of a run, from the time in nanoseconds and the process.
 pub fn run_id() -> String {
-    format!("{:x}-{:x}", jiff::Timestamp::now().as_nanosecond(), std::process::id())
+    format!("{:x}-{:x}", date(SystemTime::now()).as_nanosecond(), std::process::id())
 }
 
 /// Prefixes of variables that configure MPI or the network. Results keep only these and [`KEPT`].

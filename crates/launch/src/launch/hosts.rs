@@ -41,6 +41,9 @@ use crate::{
 /// Maximum number of ranks that an entry may give to a host.
 const MOST_SLOTS: u32 = 4096;
 
+/// Maximum number of hosts of a job.
+const MOST_HOSTS: usize = 1 << 14;
+
 /// Words of host files of Open MPI before the number of ranks on a host, and before the largest number.
 const SLOTS: [&str; 3] = ["slots", "count", "cpu"];
 const MOST: [&str; 4] = ["max_slots", "slots_max", "max_count", "max_cpu"];
@@ -75,6 +78,12 @@ impl Host {
 /// Usage error: an entry is no host, or its number of ranks is none. It names the file and the line.
 pub(crate) fn hosts(start: &Start) -> Result<Vec<Host>> {
     let mut hosts = named_hosts(start)?;
+    if hosts.len() > MOST_HOSTS {
+        let count = hosts.len();
+        return Err(Error::usage(format!(
+            "{count} hosts are named: a job has at most {MOST_HOSTS}; name those that have ranks"
+        )));
+    }
     hosts.retain(|host| !start.left_out.contains(&host.name));
     Ok(hosts)
 }

@@ -92,8 +92,7 @@ impl Supervision<'_> {
         let (sender, events) = mpsc::sync_channel(QUEUE);
         let (signal_sender, user_signals) = mpsc::channel();
         signals::end_with_this_thread(&mut command);
-        let signals =
-            Signals::new(signals::of_user()).map_err(|e| Error::fabric(format!("signals: {e}")))?;
+        let signals = Signals::new(signals::of_user()).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         orphans::adopt();
         let others = OfOthers::now();
         let mut child = command.spawn().map_err(|e| cannot_start(&program, &e))?;

@@ -6,11 +6,7 @@ use std::{
 };
 
 use ombx_estimate::launches::Group;
-use ombx_record::{
-    error::Result,
-    event::Event,
-    file,
-};
+use ombx_record::{error::Result, event::Event, file};
 use ombx_show::{LinksForm, LinksSummary, OpenMetrics};
 
 use crate::output::{

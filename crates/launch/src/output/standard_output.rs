@@ -98,7 +98,7 @@ impl StandardOutput {
     /// standard error.
     pub(super) fn interval(&self, interval: &Interval) {
         if self.renderer.is_some() {
-            stderr_line!("ombx: {}", plain(&renderers::line(interval, self.units)));
+            note_line!("ombx: {}", plain(&renderers::line(interval, self.units)));
         } else if !self.is_closed {
             let mut screen = io::stdout().lock();
             // The next record finds out that the reader is gone.

@@ -206,16 +206,18 @@ impl ResultTarget {
     /// Fails if another program has written, replaced or removed the file: what follows would not be readable there.
     pub(crate) fn check_unchanged(&self) -> Result<()> {
         let Some(length) = self.length else { return Ok(()) };
+        let path = self.path.display();
         let lost = |how: &str| {
-            Err(Error::storage(format!(
-                "results are lost: {} was {how} while it was written",
-                self.path.display()
-            )))
+            Err(Error::storage(format!("results are lost: {path} was {how} while it was written")))
         };
         match (self.file.metadata(), fs::metadata(&self.path)) {
             (Ok(file), _) if file.nlink() == 0 => lost("removed"),
             (Ok(file), _) if file.len() != length => lost("changed by another program"),
-            (Ok(file), Ok(there)) if (file.dev(), file.ino()) != (there.dev(), there.ino()) => lost("replaced"),
+            (Ok(file), Ok(there)) if (file.dev(), file.ino()) != (there.dev(), there.ino()) => {
+                Err(Error::storage(format!(
+                    "results are not in {path}: it was replaced by another file while it was written"
+                )))
+            }
             _ => Ok(()),
         }
     }

@@ -1,11 +1,13 @@
 //! Iterator over the records of a file, for files that do not fit into memory.
 
 use std::{
+    cell::Cell,
     error,
     ffi::OsStr,
     io::{self, BufRead, BufReader, Error, Read},
     iter,
     path::Path,
+    rc::Rc,
 };
 
 use flate2::bufread::MultiGzDecoder;
@@ -236,6 +238,22 @@ pub fn is_named_as_result(path: &Path) -> bool {
     plain.is_some_and(|plain| plain.extension().is_some_and(|ending| ending == ENDING))
 }
 
+/// Compressed results are at most this many times as long when they are decompressed.
+const MOST_EXPANDED: u64 = 64;
+/// Number of decompressed bytes that are accepted of any file.
+const EXPANDED_ANYWAY: u64 = 1 << 26;
+
+/// Counts the bytes that are read.
+struct Counted(Box<dyn Read>, Rc<Cell<u64>>);
+
+impl Read for Counted {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(out)?;
+        self.1.set(self.1.get() + count as u64);
+        Ok(count)
+    }
+}
+
 /// Opens a result file that the user names, or standard input for `-`.
 pub fn source(path: &Path) -> io::Result<Box<dyn BufRead>> {
     if path == Path::new("-") { decoded(io::stdin()) } else { decoded(open_named(path)?) }
@@ -243,30 +261,41 @@ pub fn source(path: &Path) -> io::Result<Box<dyn BufRead>> {
 
 /// Returns the contents of a file. Its first bytes tell how it is compressed.
 pub(super) fn decoded(file: impl Read + 'static) -> io::Result<Box<dyn BufRead>> {
-    let mut file = BufReader::new(Box::new(file) as Box<dyn Read>);
+    let compressed = Rc::new(Cell::new(0));
+    let counted = Counted(Box::new(file), Rc::clone(&compressed));
+    let mut file = BufReader::new(Box::new(counted) as Box<dyn Read>);
     let first = file.fill_buf()?;
-    let decoder: Decoder = if first.starts_with(GZIP) {
-        Decoder { name: "gzip", input: Box::new(MultiGzDecoder::new(file)) }
+    let (name, input): (_, Box<dyn Read>) = if first.starts_with(GZIP) {
+        ("gzip", Box::new(MultiGzDecoder::new(file)))
     } else if first.starts_with(ZSTD) {
-        Decoder {
-            name: "zstd",
-            input: Box::new(Frames(Some(ZstdFrame::open(file).map_err(|e| undecoded("zstd", e))?))),
-        }
+        ("zstd", Box::new(Frames(Some(ZstdFrame::open(file).map_err(|e| undecoded("zstd", e))?))))
     } else {
         return Ok(Box::new(file));
     };
-    Ok(Box::new(BufReader::new(decoder)))
+    Ok(Box::new(BufReader::new(Decoder { name, input, compressed, decoded: 0 })))
 }
 
 /// Decoder of a compressed file. Errors in the data name the kind of compression.
 struct Decoder {
     name: &'static str,
     input: Box<dyn Read>,
+    /// Number of bytes before and after decompression.
+    compressed: Rc<Cell<u64>>,
+    decoded: u64,
 }
 
 impl Read for Decoder {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        self.input.read(out).map_err(|e| undecoded(self.name, e))
+        let count = self.input.read(out).map_err(|e| undecoded(self.name, e))?;
+        self.decoded += count as u64;
+        if self.decoded > EXPANDED_ANYWAY.max(self.compressed.get().saturating_mul(MOST_EXPANDED)) {
+            return Err(Error::other(format!(
+                "its {} data is more than {MOST_EXPANDED} times as long when decompressed, which results are not: decompress \
+                 the file first if it is one of ombx",
+                self.name
+            )));
+        }
+        Ok(count)
     }
 }
 
