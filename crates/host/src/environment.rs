@@ -102,10 +102,9 @@ fn stolen_ticks(line: &str, cpus: &[u32]) -> Option<u64> {
     cpus.contains(&cpu).then_some(ticks)
 }
 
-/// Returns the time of a clock, which may be wrong by thousands of years: within the years that dates have.
+/// Returns the time of a clock, which may be wrong by thousands of years: within 1970 and 9999.
 fn date(clock: SystemTime) -> Timestamp {
-    let nearest = if clock < UNIX_EPOCH { Timestamp::MIN } else { Timestamp::MAX };
-    Timestamp::try_from(clock).unwrap_or(nearest)
+    Timestamp::try_from(clock.max(UNIX_EPOCH)).unwrap_or(Timestamp::MAX)
 }
 
 /// Returns the time in UTC, to the second, as `2026-01-01T00:00:00Z`.
@@ -194,6 +193,15 @@ mod tests {
         // Launches with different values would not be launches of one result.
         for name in ["I_MPI_HYDRA_UUID", "I_MPI_INFO_FLGC", "OMPI_MCA_orte_hnp_uri", "PATH"] {
             assert!(!is_kept(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_wrong_has_a_date() {
+        let year = std::time::Duration::from_secs(365 * 86_400);
+        for clock in [UNIX_EPOCH + year * 100_000, UNIX_EPOCH + year, UNIX_EPOCH - year * 100_000] {
+            let text = date(clock).to_string();
+            assert!(text.starts_with(|c: char| c.is_ascii_digit()), "{text}");
         }
     }
 

@@ -287,6 +287,15 @@ mod tests {
         for text in ["", "0s", "-1s", "1 fortnight", "nan", "inf", "1e400s", "99999999h", "0.0000000001s"] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
+        assert_eq!(parse_duration("1ns").unwrap(), Duration::from_nanos(1));
+        for (text, words) in [
+            ("1d", "unit \"d\" is unknown"),
+            ("0.1ns", "shorter than a nanosecond"),
+            ("9999h", "longer than a year"),
+        ] {
+            let error = parse_duration(text).unwrap_err().to_string();
+            assert!(error.contains(words) && !error.contains("positive"), "{error}");
+        }
         assert!((parse_percent("2.5%").unwrap() - 0.025).abs() < 1e-12);
         assert!((parse_percent("0.05%").unwrap() - 0.0005).abs() < 1e-12);
         let asked = parse_percent("0.05").unwrap_err().to_string();

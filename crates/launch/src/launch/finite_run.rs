@@ -30,8 +30,8 @@ use crate::launch::{
 /// Interval at which the caller may interrupt.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Time in which a command may end by itself after a signal.
-const GRACE: Duration = Duration::from_secs(1);
+/// Time in which a command may end by itself after a signal. `ombx run` gives its launcher nearly as long, and then removes files of the ranks.
+const GRACE: Duration = Duration::from_secs(8);
 
 /// Maximum number of bytes that are read of each pipe.
 const LONGEST: u64 = 1 << 26;

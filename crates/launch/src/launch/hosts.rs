@@ -547,15 +547,13 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_host_that_is_left_out_has_no_ranks() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), "n[1-3] slots=2\n").unwrap();
-        let start = Start {
+    /// Returns a start on the hosts of a file, without a host.
+    fn start(file: &Path, left_out: &[&str]) -> Start {
+        Start {
             ranks: None,
             hosts: Vec::new(),
-            hostfile: Some(file.path().into()),
-            left_out: hosts(&["n2"]),
+            hostfile: Some(file.into()),
+            left_out: hosts(left_out),
             launcher: Launcher::Auto,
             ssh: None,
             interface: None,
@@ -566,9 +564,27 @@ mod tests {
             timeout: None,
             server: None,
             token_file: None,
-        };
+        }
+    }
+
+    #[test]
+    fn a_host_that_is_left_out_has_no_ranks() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "n[1-3] slots=2\n").unwrap();
+        let start = start(file.path(), &["n2"]);
         let named: Vec<String> = super::hosts(&start).unwrap().into_iter().map(|host| host.name).collect();
         assert_eq!((named, slots(&start).unwrap()), (hosts(&["n1", "n3"]), 4));
+    }
+
+    #[test]
+    fn a_job_has_a_limited_number_of_hosts() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), format!("n[1-{MOST_HOSTS}]\n")).unwrap();
+        let start = start(file.path(), &[]);
+        assert_eq!(super::hosts(&start).unwrap().len(), MOST_HOSTS);
+        std::fs::write(file.path(), "n[1-100000]\n").unwrap();
+        let error = super::hosts(&start).unwrap_err().to_string();
+        assert!(error.contains("100000 hosts are named: a job has at most 16384"), "{error}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::{
 
 /// Maximum length of a line in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 28;
-/// Maximum length in bytes of a line of a file that the user did not name.
+/// Maximum length in bytes of a line of a file that the user did not name, or that is compressed: a short one may have lines without end.
 const LONGEST_FOUND_LINE: u64 = 1 << 24;
 /// Maximum number of bytes that a reader may keep of a file that the user did not name.
 const MOST_KEPT: u64 = 1 << 30;
@@ -272,7 +272,7 @@ pub(super) fn decoded(file: impl Read + 'static) -> io::Result<Box<dyn BufRead>>
     } else {
         return Ok(Box::new(file));
     };
-    Ok(Box::new(BufReader::new(Decoder { name, input, compressed, decoded: 0 })))
+    Ok(Box::new(BufReader::new(Decoder { name, input, compressed, decoded: 0, line: 0 })))
 }
 
 /// Decoder of a compressed file. Errors in the data name the kind of compression.
@@ -282,12 +282,20 @@ struct Decoder {
     /// Number of bytes before and after decompression.
     compressed: Rc<Cell<u64>>,
     decoded: u64,
+    /// Length of the line that is read.
+    line: u64,
 }
 
 impl Read for Decoder {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(out).map_err(|e| undecoded(self.name, e))?;
         self.decoded += count as u64;
+        let end = out[..count].iter().rposition(|byte| *byte == b'\n');
+        self.line = end.map_or(self.line + count as u64, |end| (count - end) as u64);
+        if self.line > LONGEST_FOUND_LINE {
+            let what = format!("a line of its {} data is longer than {LONGEST_FOUND_LINE} bytes", self.name);
+            return Err(Error::other(what));
+        }
         if self.decoded > EXPANDED_ANYWAY.max(self.compressed.get().saturating_mul(MOST_EXPANDED)) {
             return Err(Error::other(format!(
                 "its {} data is more than {MOST_EXPANDED} times as long when decompressed, which results are not: decompress \
@@ -379,6 +387,22 @@ mod tests {
             let doctored = read(&file.replace(summary, &other)).unwrap_or_else(|| panic!("{name}"));
             assert!(doctored.contains(name), "{name}: {doctored}");
         }
+    }
+
+    #[test]
+    fn a_short_compressed_file_with_long_contents_is_refused() {
+        let error = |line: &str, count: usize| {
+            let mut out = GzEncoder::new(Vec::new(), Compression::best());
+            out.write_all(GOLDEN.as_bytes()).unwrap();
+            (0..count).for_each(|_| out.write_all(line.as_bytes()).unwrap());
+            let records = Records::new(decoded(io::Cursor::new(out.finish().unwrap())).unwrap());
+            records.filter_map(Result::err).map(|e| e.to_string()).next().unwrap_or_default()
+        };
+        assert_eq!(error("", 0), "");
+        let lines = error("{\"kind\":\"later\"}\n", EXPANDED_ANYWAY as usize / 17);
+        assert!(lines.contains("64 times as long"), "{lines}");
+        let line = error(&" ".repeat(1 << 20), 17);
+        assert!(line.contains("longer than 16777216 bytes"), "{line}");
     }
 
     #[test]
