@@ -5,6 +5,7 @@ pub mod coordinator;
 pub(crate) mod core_to_core;
 pub mod detection;
 pub mod finite_run;
+pub(crate) mod guard;
 mod history;
 pub mod hosts;
 #[cfg(feature = "sockets")]

@@ -1,5 +1,7 @@
 //! Tests of signals: those that are ignored, and what becomes of processes whose parent is killed.
 
+use std::{fs, os::unix::fs::PermissionsExt};
+
 use ombx_tests::{Files, Job, Running, mpi};
 use rustix::process::Signal;
 
@@ -56,7 +58,7 @@ fn a_server_ends_by_a_hang_up() {
 fn children_end_with_the_process_that_starts_them() {
     let files = Files::default();
     let entries = format!("[[entry]]\nrun = [\"p2p.latency\"]\nsizes = \"8\"\niterations = {}\n", u32::MAX);
-    let check = files.write("check.toml", format!("{entries}latency = \"<1s\"\n"));
+    let check = files.write("check.toml", format!("{entries}latency = \"<9ms\"\n"));
     let suite = |command: &str| format!("{command} {}", check.display());
     for command in [
         over_mpi(),
@@ -70,4 +72,17 @@ fn children_end_with_the_process_that_starts_them() {
             job.wait().leaves_nothing();
         }
     }
+}
+
+/// A script that starts the launcher of MPI is the parent of the processes to end.
+#[test]
+fn the_family_of_a_launcher_ends_with_the_process_that_starts_it() {
+    let files = Files::default();
+    let script = format!("#!/bin/sh\n'{}' \"$@\"\nexit $?\n", mpi::mpiexec().display());
+    let launcher = files.write("mpiexec", script);
+    fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut job = Job::ombx(&over_mpi()).env("OMBX_MPIEXEC", &launcher).start();
+    job.until("ranks run", |job| !job.ranks().is_empty());
+    job.signal(Signal::KILL);
+    job.wait().leaves_nothing();
 }

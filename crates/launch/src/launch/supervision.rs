@@ -16,6 +16,7 @@ use signal_hook::iterator::Signals;
 use crate::{
     launch::{
         finite_run::{cannot_start, spawn_thread},
+        guard::Guard,
         history::{EndReason, History},
         job_state::{Child, JobState, RanksEnd},
         orphans::{self, StartingRanks},
@@ -95,8 +96,10 @@ impl Supervision<'_> {
         let signals = Signals::new(signals::of_user()).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         orphans::adopt();
         let others = OfOthers::now();
+        let mut guard = Guard::start();
         let mut child = command.spawn().map_err(|e| cannot_start(&program, &e))?;
         let (group, launcher) = (Pid::from_child(&child), child.id());
+        guard.watch(group, &others);
         let handle = signals.handle();
         let waker = sender.clone();
         let stderr = |line: Vec<u8>| Notice::Stderr(String::from_utf8_lossy(&line).into_owned());

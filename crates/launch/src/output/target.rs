@@ -529,7 +529,7 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "no temporary file is left");
         fs::remove_file(&path).unwrap();
-        assert!(file.is_removed());
+        assert!(file.check_unchanged().unwrap_err().to_string().contains("was removed"));
     }
 
     #[test]
