@@ -397,7 +397,7 @@ fn a_result_file_that_another_program_changes_ends_the_run() {
         ("truncate -s 0", "was changed by another program"),
         ("echo x >>", "was changed by another program"),
         ("rm", "was removed"),
-        ("cp /dev/null other; mv other", "was replaced"),
+        ("mv r.jsonl kept; cp /dev/null", "was replaced"),
     ] {
         let files = Files::default();
         let out = files.path("r.jsonl");

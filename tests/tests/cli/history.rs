@@ -27,7 +27,7 @@ fn a_message_names_only_options_that_were_given() {
         let done = Job::ombx("history").arg(files.root()).args(options.split_whitespace()).run().expect(2);
         done.sentence().to_owned()
     };
-    files.write("future.jsonl", dated(&run, 252 * 800, 1.0));
+    files.write("future.jsonl", dated(&run, 252 * 60, 1.0));
     let sentence = history("");
     assert!(sentence.contains("starts in the future") && !sentence.contains("--"), "{sentence}");
     assert!(history("--bench p2p.*").contains("no row fits --bench; 1 result"));
