@@ -16,12 +16,12 @@ use ombx_host::{
     environment::{hostname, place_of_thread},
     host::HostState,
     machine,
+    signals::Interruption,
 };
 use ombx_launch::{
     job::files_used,
     launch::{
-        detection,
-        finite_run::{self, Interruption},
+        detection, finite_run,
         hosts::{self, slots},
         mpiexec, preflight,
         start::Start,

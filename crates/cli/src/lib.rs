@@ -17,6 +17,7 @@ mod arguments {
 }
 
 mod commands;
+mod dispositions;
 mod families;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
@@ -29,28 +30,29 @@ use std::{
 };
 
 use ombx_core::benchmark::Registry;
+use ombx_host::signals::is_ignored;
 use ombx_launch::{
     launch::{detection, preflight},
     output::{monitoring, terminal},
     rank, role, stderr, stderr_line, this_process,
 };
+use signal_hook::consts::{SIGCHLD, SIGXFSZ};
 
 /// Lets this process learn how its children end. A parent that ignores SIGCHLD passes that on, and children then leave no exit status.
 fn take_children_back() {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored =
-        status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    let child = signal_hook::consts::SIGCHLD;
-    if ignored.is_some_and(|mask| mask >> (child - 1) & 1 == 1) {
+    if is_ignored(SIGCHLD) {
         // A program that is started has the default again.
-        let _ = signal_hook::flag::register(child, Arc::new(AtomicBool::new(false)));
+        let _ = signal_hook::flag::register(SIGCHLD, Arc::new(AtomicBool::new(false)));
     }
 }
 
 /// Runs the command line of this process and returns its exit code.
 pub fn main() -> ExitCode {
-    // A write beyond the limit of file sizes then fails, instead of killing this process.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::new(AtomicBool::new(false)));
+    dispositions::restore();
+    if !is_ignored(SIGXFSZ) {
+        // A write beyond the limit of file sizes then fails, instead of killing this process.
+        let _ = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
+    }
     take_children_back();
     let words = this_process::typed();
     let service = monitoring::service(&words);

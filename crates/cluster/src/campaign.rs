@@ -117,7 +117,14 @@ impl Campaign {
         if cluster.options.remove_copies {
             preflight::remove_copies(&cluster);
         }
-        ended
+        match parallel::exit_code() {
+            // What failed is what the signal has ended.
+            Some(code) if ended.is_err() => {
+                record::print_line(format_args!("Interrupted"));
+                Ok(code)
+            }
+            _ => ended,
+        }
     }
 
     /// Returns the contents of `plan.json`.

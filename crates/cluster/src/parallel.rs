@@ -2,18 +2,13 @@
 
 use std::{
     panic,
-    sync::{
-        Arc, LazyLock, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, LazyLock, Mutex, PoisonError, atomic::AtomicBool},
     thread,
 };
 
+use ombx_host::signals::{self, Interruption};
 use ombx_record::error::{Error, Exit, Result};
-use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
-    flag,
-};
+use signal_hook::flag;
 
 /// Calls `work` with every item, each in its own thread, and returns the results in the order of the items. If the system allows
 /// fewer threads, those that run take the remaining items.
@@ -51,18 +46,17 @@ fn work_off<I, T>(
     done
 }
 
-static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+static INTERRUPTION: LazyLock<Interruption> = LazyLock::new(Interruption::default);
 
-/// Installs the handlers.
+/// Notices signals from now on. The second one of a kind ends this process.
 pub(crate) fn listen() -> Result<()> {
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in signals::of_user() {
         let seen = Arc::new(AtomicBool::new(false));
         flag::register_conditional_shutdown(signal, i32::from(Exit::SIGNAL) + signal, Arc::clone(&seen))
             .and_then(|_| flag::register(signal, seen))
-            .and_then(|_| flag::register(signal, Arc::clone(&INTERRUPTED)))
             .map_err(|e| Error::fabric(format!("cannot install a handler for signal {signal}: {e}")))?;
     }
-    Ok(())
+    INTERRUPTION.start()
 }
 
 /// Replaces [`requested`] in work that must not be interrupted, such as a cleanup.
@@ -70,9 +64,14 @@ pub(crate) fn ignored() -> bool {
     false
 }
 
-/// Returns whether one of the signals has arrived.
+/// Returns whether a signal has arrived.
 pub(crate) fn requested() -> bool {
-    INTERRUPTED.load(Ordering::Relaxed)
+    INTERRUPTION.has_arrived()
+}
+
+/// Returns the exit code of a signal that has arrived.
+pub(crate) fn exit_code() -> Option<u8> {
+    INTERRUPTION.exit_code()
 }
 
 #[cfg(test)]

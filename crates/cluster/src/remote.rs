@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use ombx_host::{remote_shell, since::Since};
+use ombx_host::{remote_shell, signals::end_with_this_thread, since::Since};
 use ombx_record::{
     error::{Error, Result},
     regular_file::read_found,
@@ -189,6 +189,7 @@ pub(crate) fn run_command(
 ) -> Result<ScriptEnd> {
     let create = |path: &Path| File::create(path).map_err(at(path));
     command.stdin(input).stdout(create(&files.stdout)?).stderr(create(&files.stderr)?).process_group(0);
+    end_with_this_thread(&mut command);
     let program = command.get_program().to_string_lossy().into_owned();
     let mut child = command
         .spawn()
@@ -218,6 +219,7 @@ pub(crate) fn run_command(
 
 /// Runs a program on this machine without input and returns its trimmed standard output; empty if it cannot be started.
 pub(crate) fn output_of(command: &mut Command) -> String {
+    end_with_this_thread(command);
     let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }

@@ -22,8 +22,6 @@ use crate::{
 
 /// Exit code after a failure of a host, a launcher or a job.
 const FAILED: u8 = Exit::Fabric.code();
-/// Exit code after SIGINT.
-const INTERRUPTED: u8 = Exit::SIGNAL + 2;
 
 /// Writes all files that are derived from the jobs, prints the summary and returns the exit code.
 pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8> {
@@ -38,8 +36,7 @@ pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8
     }
     cluster.record.write_checksums()?;
     record::print_line(format_args!("All results are in {}", cluster.record.directory.display()));
-    let code = exit_code(finished);
-    let code = if parallel::requested() { interrupted(code) } else { code };
+    let code = interrupted(exit_code(finished), parallel::exit_code());
     Ok(match (code, cluster.options.fail_on, conclusion) {
         (0, FailOn::Slow, Some(Conclusion::Errors)) => Exit::Errors.code(),
         (0, FailOn::Slow, Some(found)) if found.is_finding() => Exit::Slow.code(),
@@ -57,9 +54,9 @@ fn exit_code(finished: &[FinishedJob]) -> u8 {
     finished.iter().map(code).max().unwrap_or(0)
 }
 
-/// Returns the exit code of a command that a signal ended, in place of that of its jobs.
-const fn interrupted(code: u8) -> u8 {
-    if code == FAILED { INTERRUPTED } else { code }
+/// Returns the exit code of a signal if it has ended jobs, else that of the jobs.
+fn interrupted(code: u8, by_signal: Option<u8>) -> u8 {
+    by_signal.filter(|_| code == FAILED).unwrap_or(code)
 }
 
 /// Returns the text of the summary, and the conclusion on the links if they were measured.
@@ -168,7 +165,10 @@ mod tests {
         let failed = || Ending::Failed { reason: "x".into() };
         assert_eq!(code(&[complete(0), complete(4)]), 4);
         assert_eq!(code(&[complete(5), failed()]), 6);
-        assert_eq!((interrupted(code(&[failed()])), interrupted(code(&[complete(0)]))), (130, 0));
+        for (signal, expected) in [(Some(143), [143, 0]), (None, [FAILED, 0])] {
+            let ended = [failed(), complete(0)].map(|ending| interrupted(code(&[ending]), signal));
+            assert_eq!(ended, expected, "{signal:?}");
+        }
     }
 
     #[test]

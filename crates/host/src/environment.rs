@@ -1,7 +1,12 @@
 //! Facts of the environment: host, CPUs, memory, scheduler counters, time of day, and variables that results keep.
 
-use std::{collections::BTreeMap, fs};
+use std::{
+    collections::BTreeMap,
+    fs,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
+use jiff::Timestamp;
 use ombx_record::{cpu_list::parse_cpus, result::Place};
 use serde::{Deserialize, Serialize};
 
@@ -97,14 +102,19 @@ fn stolen_ticks(line: &str, cpus: &[u32]) -> Option<u64> {
     cpus.contains(&cpu).then_some(ticks)
 }
 
+/// Returns the time of a clock, which may be wrong by thousands of years: within 1970 and 9999.
+fn date(clock: SystemTime) -> Timestamp {
+    Timestamp::try_from(clock.max(UNIX_EPOCH)).unwrap_or(Timestamp::MAX)
+}
+
 /// Returns the time in UTC, to the second, as `2026-01-01T00:00:00Z`.
 pub fn timestamp() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    date(SystemTime::now()).strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// Returns a unique identifier of a run, from the time in nanoseconds and the process.
 pub fn run_id() -> String {
-    format!("{:x}-{:x}", jiff::Timestamp::now().as_nanosecond(), std::process::id())
+    format!("{:x}-{:x}", date(SystemTime::now()).as_nanosecond(), std::process::id())
 }
 
 /// Prefixes of variables that configure MPI or the network. Results keep only these and [`KEPT`].
@@ -183,6 +193,15 @@ mod tests {
         // Launches with different values would not be launches of one result.
         for name in ["I_MPI_HYDRA_UUID", "I_MPI_INFO_FLGC", "OMPI_MCA_orte_hnp_uri", "PATH"] {
             assert!(!is_kept(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_wrong_has_a_date() {
+        let year = std::time::Duration::from_secs(365 * 86_400);
+        for clock in [UNIX_EPOCH + year * 100_000, UNIX_EPOCH + year, UNIX_EPOCH - year * 100_000] {
+            let text = date(clock).to_string();
+            assert!(text.starts_with(|c: char| c.is_ascii_digit()), "{text}");
         }
     }
 

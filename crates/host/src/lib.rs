@@ -14,5 +14,6 @@ pub mod node_set;
 pub mod performance;
 pub mod remote_shell;
 pub mod search_path;
+pub mod signals;
 pub mod since;
 pub mod watchdog;

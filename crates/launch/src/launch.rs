@@ -5,6 +5,7 @@ pub mod coordinator;
 pub(crate) mod core_to_core;
 pub mod detection;
 pub mod finite_run;
+pub(crate) mod guard;
 mod history;
 pub mod hosts;
 #[cfg(feature = "sockets")]
@@ -33,7 +34,7 @@ use std::{
 };
 
 use ombx_core::{benchmark::Medium, measure::plan::LaunchSettings};
-use ombx_host::{environment::place_of_thread, host, remote_shell, since::Since};
+use ombx_host::{environment::place_of_thread, host, remote_shell, signals::Interruption, since::Since};
 use ombx_record::{
     error::{Error, Exit, Result},
     result::Launched,
@@ -48,7 +49,6 @@ use crate::launch::served::Reserved;
 use crate::{
     job::{self, Job, RankKind, Work, rank_job::RankJob},
     launch::{
-        finite_run::Interruption,
         job_state::{Child, RanksEnd},
         preflight::RankHost,
         repetition::{Aftermath, Repetition, Restarts},

@@ -11,6 +11,12 @@ macro_rules! stderr_line {
     ($($words:tt)*) => { $crate::stderr::write_line(format_args!($($words)*)) };
 }
 
+/// Writes a line on standard error that is no error, unless the user wants none.
+#[macro_export]
+macro_rules! note_line {
+    ($($words:tt)*) => { $crate::stderr::write_note(format_args!($($words)*)) };
+}
+
 mod build;
 pub mod job;
 pub mod launch;

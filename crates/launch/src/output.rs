@@ -155,14 +155,16 @@ impl Notices {
             let rows = counted(rows, "row");
             // The advice is about an option of `ombx run`.
             let why = why.split(": raise ").next().unwrap_or_default();
-            stderr_line!(
+            note_line!(
                 "ombx: the samples do not resolve {name} of {rows}, which is printed nevertheless: {why}. More iterations (-i, IMB: -iter) \
                  resolve it"
             );
         }
         if !self.marks.is_empty() {
+            let helps = self.marks.keys().map(|code| format!("ombx help {}", String::from(code.clone())));
+            let helps = helps.collect::<Vec<_>>().join(", ");
             let marks: Vec<String> = self.marks.into_values().collect();
-            stderr_line!("ombx: rows have marks: {}. ombx run prints advice for each", marks.join(", "));
+            note_line!("ombx: rows have marks: {}. What they mean: {helps}", marks.join(", "));
         }
     }
 }
@@ -437,7 +439,7 @@ impl Output {
     /// Writes an event to the file, and to the screen if that shows the lines of the file.
     fn write(&mut self, event: &Event<'_>) -> Result<()> {
         self.files.write(event)?;
-        self.stdout.write_line(event)
+        self.stdout.write_line(event, self.files.result_path())
     }
 }
 

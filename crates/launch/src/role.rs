@@ -9,7 +9,7 @@ use crate::{
     build::{self, Build},
     job::{Job, launches::LaunchCount, rank_job::RankJob},
     launch::{
-        self, detection,
+        self, detection, guard,
         start::{Bind, Launcher, Start},
     },
     output::terminal,
@@ -27,6 +27,10 @@ pub fn started(words: &[OsString]) -> Option<Result<u8>> {
     Some(match words.get(1)?.to_str()? {
         launch::RANK => RankJob::parse(words.get(2)?).and_then(rank::run),
         build::SUBCOMMAND => terminal::print(format!("{}\n", Build::here().line())),
+        guard::END => {
+            guard::end(&words[2..]);
+            Ok(0)
+        }
         #[cfg(feature = "mpi")]
         transport::SUBCOMMAND => transport::exchange(),
         #[cfg(feature = "sockets")]

@@ -1,6 +1,8 @@
 //! Lines on standard error.
 
 use std::{
+    env,
+    ffi::OsStr,
     fmt::Arguments,
     io::{self, IsTerminal as _, Write},
 };
@@ -32,6 +34,20 @@ pub fn write_line(text: Arguments<'_>) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
+/// Variable by which a user wants no notes.
+const QUIET: &str = "OMBX_QUIET";
+
+/// Writes a line as [`write_line`] does, unless the user wants no notes.
+pub fn write_note(text: Arguments<'_>) {
+    if !is_quiet(env::var_os(QUIET).as_deref()) {
+        write_line(text);
+    }
+}
+
+fn is_quiet(value: Option<&OsStr>) -> bool {
+    value.is_some_and(|value| !value.is_empty() && value != "0")
+}
+
 /// Returns the text as one line of limited length without control characters.
 pub fn printable(text: &str) -> String {
     let text = without_numbers(plain(text));
@@ -61,6 +77,12 @@ fn shortened(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::stderr::*;
+
+    #[test]
+    fn a_variable_silences_notes() {
+        let quiet = |value: &str| is_quiet(Some(OsStr::new(value)));
+        assert!(quiet("1") && quiet("yes") && !quiet("0") && !quiet("") && !is_quiet(None));
+    }
 
     #[test]
     fn a_line_is_short_and_moves_no_cursor() {

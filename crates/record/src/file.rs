@@ -18,7 +18,7 @@ use crate::{
     verdict::Verdict,
 };
 
-pub use crate::file::records::{ENDING, Records, is_named_as_result, source};
+pub use crate::file::records::{ENDING, RecordOrder, Records, is_named_as_result, source};
 
 /// Writes one event and a line end in a single call.
 pub fn write(out: &mut dyn Write, event: &Event<'_>) -> std::io::Result<()> {

@@ -72,13 +72,14 @@ impl fmt::Display for Rank {
 /// Reads a duration: `1s`, `500ms`, `2m`, `1h`.
 ///
 /// # Errors
-/// Usage error if it is malformed, has no unit, or is 0 or longer than a year.
+/// Usage error if it is malformed, has no unit, or is 0, shorter than a nanosecond or longer than a year.
 pub fn parse_duration(text: &str) -> Result<Duration> {
     let trimmed = text.trim();
     let bad = || Error::usage(format!("duration {trimmed:?} is not a positive time such as 1s, 500ms or 2m"));
     let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
     let (number, unit) = trimmed.split_at(split);
     let scale = match unit.trim() {
+        "ns" => 1e-9,
         "us" => 1e-6,
         "ms" => 1e-3,
         "s" => 1.0,
@@ -89,15 +90,24 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
                 "duration {trimmed:?} has no unit: write {trimmed}s or {trimmed}ms"
             )));
         }
+        unit if number.parse::<f64>().is_ok_and(|time| time > 0.0) => {
+            return Err(Error::usage(format!(
+                "duration {trimmed:?}: the unit {unit:?} is unknown: write ns, us, ms, s, m or h"
+            )));
+        }
         _ => return Err(bad()),
     };
     let seconds = number.parse::<f64>().map_err(|_| bad())? * scale;
     let year = 365.0 * 86400.0;
-    if !(seconds > 0.0 && seconds <= year) {
+    if seconds > year {
+        return Err(Error::usage(format!("duration {trimmed:?} is longer than a year")));
+    }
+    if seconds.is_nan() || seconds <= 0.0 {
         return Err(bad());
     }
-    // Less than a nanosecond rounds to 0.
-    Some(Duration::from_secs_f64(seconds)).filter(|time| !time.is_zero()).ok_or_else(bad)
+    Some(Duration::from_secs_f64(seconds))
+        .filter(|time| !time.is_zero())
+        .ok_or_else(|| Error::usage(format!("duration {trimmed:?} is shorter than a nanosecond")))
 }
 
 /// Reads a number that is written as digits only; `None` for anything else, such as `+1`.
@@ -276,6 +286,15 @@ mod tests {
         assert_eq!(parse_duration("250ms").unwrap(), Duration::from_millis(250));
         for text in ["", "0s", "-1s", "1 fortnight", "nan", "inf", "1e400s", "99999999h", "0.0000000001s"] {
             assert!(parse_duration(text).is_err(), "{text}");
+        }
+        assert_eq!(parse_duration("1ns").unwrap(), Duration::from_nanos(1));
+        for (text, words) in [
+            ("1d", "unit \"d\" is unknown"),
+            ("0.1ns", "shorter than a nanosecond"),
+            ("9999h", "longer than a year"),
+        ] {
+            let error = parse_duration(text).unwrap_err().to_string();
+            assert!(error.contains(words) && !error.contains("positive"), "{error}");
         }
         assert!((parse_percent("2.5%").unwrap() - 0.025).abs() < 1e-12);
         assert!((parse_percent("0.05%").unwrap() - 0.0005).abs() < 1e-12);

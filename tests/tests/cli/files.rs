@@ -388,6 +388,40 @@ fn a_full_standard_output_ends_the_run_and_the_file_is_complete() {
     done.leaves_nothing();
 }
 
+/// Rows over sockets that take a second.
+const ROWS: &str = "run sockets.latency --sizes 8,64,512 --max-time 300ms --precision 0.0001% --quick";
+
+#[test]
+fn a_result_file_that_another_program_changes_ends_the_run() {
+    for (change, what) in [
+        ("truncate -s 0", "was changed by another program"),
+        ("echo x >>", "was changed by another program"),
+        ("rm", "was removed"),
+        ("mv r.jsonl kept; cp /dev/null", "was replaced"),
+    ] {
+        let files = Files::default();
+        let out = files.path("r.jsonl");
+        let mut job = Job::ombx(ROWS).arg("-o").arg(&out).start();
+        job.until("a row is there", |_| results::rows_so_far(&out) > 0);
+        let script = format!("{change} r.jsonl");
+        let shell = std::process::Command::new("sh").args(["-c", &script]).current_dir(files.root()).status();
+        assert!(shell.unwrap().success());
+        let done = job.wait().expect(7);
+        assert!(done.stderr.contains(what), "{change}: {done}");
+        done.leaves_nothing();
+    }
+}
+
+#[test]
+fn results_that_nobody_reads_any_more_end_the_run() {
+    let ombx = ombx_tests::mpi::ombx().display();
+    for option in ["-o -", "--format jsonl"] {
+        let script = format!("{{ '{ombx}' {ROWS} {option}; echo \"exit $?\" >&2; }} | head -n 1");
+        let done = Job::new("sh").args(["-c", &script]).run().expect(0);
+        done.complains(&["the reader of standard output has closed it", "exit 7"]);
+    }
+}
+
 #[test]
 fn a_closed_standard_output_does_not_end_the_run() {
     let files = Files::default();

@@ -18,6 +18,24 @@ fn measured(files: &Files) -> RunWithRows {
     results::run_of(&out)
 }
 
+#[test]
+fn a_message_names_only_options_that_were_given() {
+    let files = Files::default();
+    let run = measured(&files);
+    fs::remove_file(files.path("measured.jsonl")).unwrap();
+    let history = |options: &str| {
+        let done = Job::ombx("history").arg(files.root()).args(options.split_whitespace()).run().expect(2);
+        done.sentence().to_owned()
+    };
+    files.write("future.jsonl", dated(&run, 252 * 60, 1.0));
+    let sentence = history("");
+    assert!(sentence.contains("starts in the future") && !sentence.contains("--"), "{sentence}");
+    assert!(history("--bench p2p.*").contains("no row fits --bench; 1 result"));
+    files.write("past.jsonl", dated(&run, 1, 1.0));
+    assert!(history("--since 2026-07-01").contains("no row fits --since; 1 result"));
+    assert!(history("--bench p2p.* --since 2026-01-01").contains("--bench and --since"));
+}
+
 /// Returns a factor between 0.97 and 1.03 (SplitMix64).
 fn noise(day: u64) -> f64 {
     let state = (day + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

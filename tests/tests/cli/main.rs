@@ -14,6 +14,7 @@ mod monitoring;
 mod node_sets;
 mod scripts;
 mod shells;
+mod signals;
 mod starts;
 mod suites;
 mod terminals;

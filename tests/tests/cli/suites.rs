@@ -42,6 +42,16 @@ const MISTAKES: &[(&str, u32, &str)] = &[
 ];
 
 #[test]
+fn a_suite_has_a_limited_number_of_entries() {
+    let files = Files::default();
+    for command in ["run", "check"] {
+        let suite = files.write("long.toml", "[[entry]]\nrun = 'sockets.latency'\n".repeat(8000));
+        let done = Job::ombx(command).arg(suite).run().expect(2);
+        assert!(done.sentence().contains("8000 entries: at most 1000 are read"), "{done}");
+    }
+}
+
+#[test]
 fn an_error_names_the_file_and_line() {
     let files = Files::default();
     let mut wrong = Vec::new();

@@ -115,6 +115,31 @@ fn launched_by(kept: &Kept, script: &str, options: &str) -> Job {
     kept.job(options).env("OMBX_MPIEXEC", path)
 }
 
+/// Whatever a launcher does to lines, the file stays readable and the exit code tells.
+#[test]
+fn a_launcher_that_spoils_lines_spoils_no_file() {
+    let real = mpi::mpiexec().display();
+    for (filter, words) in [
+        ("{ print; print }", "the run begins twice"),
+        ("{ print } /\"kind\":\"launch\"/ { print }", "lines are repeated"),
+        ("{ print } /\"kind\":\"end\"/ { print }", "it follows the end record"),
+        ("/\"kind\":\"launch\"/ && !n++ { next } { print }", "lines are missing"),
+        ("/\"kind\":\"launch\"/ && !n++ { print substr($0, 1, 200); next } { print }", "lines are missing"),
+        ("/\"kind\":\"run\"/ { next } { print }", "a run record must come first"),
+        ("{ line[NR] = $0 } END { for (n = NR; n; n--) print line[n] }", "a run record must come first"),
+    ] {
+        let kept = Kept::new();
+        fs::write(kept.out(), GOLDEN).unwrap();
+        let script = format!("'{real}' \"$@\" | awk '{filter}'");
+        let options = "p2p.latency --sizes 8,64 --iterations 20 --append";
+        let done = launched_by(&kept, &script, options).run().expect(6);
+        assert!(done.sentence().contains(words), "{filter}: {done}");
+        Job::ombx("show").arg(kept.out()).run().expect(0);
+    }
+}
+
+const GOLDEN: &str = include_str!("../../../crates/record/tests/golden/one_launch.jsonl");
+
 /// A launcher that prints without end defeats neither the time limit nor signals, and does not fill the memory.
 #[test]
 fn a_noisy_launcher_ends() {

@@ -7,11 +7,13 @@ use crate::source::Source;
 const UNSAFE_CRATES: &[&str] = &["accelerator", "mpi"];
 
 /// Files of other crates with unsafe code: the fence before a reading of the clock, the timer of the watchdog, an ioctl for firmware versions
-/// and statistics, memory shared by processes, and a queue without a safe interface.
+/// and statistics, what signals do, memory shared by processes, and a queue without a safe interface.
 const UNSAFE_FILES: &[Place] = &[
     CLOCK,
     WATCHDOG,
+    ("cli", "dispositions.rs"),
     ("host", "driver_information.rs"),
+    ("host", "signals.rs"),
     ("sockets", "shared_memory.rs"),
     ("sockets", "tcp_info.rs"),
     ("sockets", "zero_copy.rs"),

@@ -8,10 +8,10 @@ use std::{
 };
 
 use ombx_estimate::launches::{Cases, Group};
-use ombx_host::since::Since;
+use ombx_host::{signals::Interruption, since::Since};
 use ombx_launch::{
     job,
-    launch::finite_run::{self, Interruption, has_ended_by},
+    launch::finite_run::{self, has_ended_by},
     this_process,
 };
 use ombx_record::{

@@ -28,15 +28,17 @@ use ombx_estimate::{
     launches::{Cases, Group, LEAST_LONG_LAUNCHES as LEAST_TURNS, LOOKS, MOST_LAUNCHES},
     number::Units,
 };
-use ombx_host::since::Since;
+use ombx_host::{
+    signals::{self, Interruption},
+    since::Since,
+};
 use ombx_launch::{
     job::{self, launches::random_seed, rank_job::settings_word, selection},
     launch::{
-        detection,
-        finite_run::{self, Interruption},
-        preflight,
+        detection, finite_run, preflight,
         start::{Launcher, Start},
     },
+    note_line,
     output::target::ResultTarget,
     stderr_line,
 };
@@ -49,10 +51,7 @@ use ombx_record::{
 };
 use ombx_show::compare::summary;
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
-    iterator::{Handle, Signals},
-};
+use signal_hook::iterator::{Handle, Signals};
 
 use self::{
     difference::Given,
@@ -167,7 +166,7 @@ pub(crate) fn ab(
     let name = format!("{:016x}", random_seed());
     let mut schedule = TurnSchedule::new(fixed, run.launches.budget.unwrap_or(BUDGET));
     if !run.output.quiet {
-        stderr_line!("ombx: {schedule}, in random order, seed {seed}");
+        note_line!("ombx: {schedule}, in random order, seed {seed}");
     }
     let settings = gate.settings();
     let signals = SignalForwarder::new()?;
@@ -213,7 +212,8 @@ pub(crate) fn ab(
                 }
                 LaunchEnd::Interrupted(code) => stopped = Some(code),
             }
-            stopped = stopped.or(signals.interruption.exit_code());
+            // The program of a side may have a code of its own.
+            stopped = signals.interruption.exit_code().or(stopped);
             if stopped.is_some() {
                 break;
             }
@@ -222,7 +222,7 @@ pub(crate) fn ab(
         if complete {
             if number == 1 && !allow_equal {
                 let remark = given.check(&commands, turn.each_ref().map(Vec::as_slice))?;
-                remark.iter().filter(|_| !run.output.quiet).for_each(|remark| stderr_line!("ombx: {remark}"));
+                remark.iter().filter(|_| !run.output.quiet).for_each(|remark| note_line!("ombx: {remark}"));
             }
             let records = turn.into_iter().zip(&mut results);
             records.for_each(|(records, side)| records.into_iter().for_each(|record| side.event(&record)));
@@ -235,7 +235,7 @@ pub(crate) fn ab(
         let ends = schedule.ends(number, since.elapsed(), || {
             let comparison = compared();
             if !run.output.quiet {
-                stderr_line!("ombx: {}: {}", counted(number, "turn"), summary(&comparison));
+                note_line!("ombx: {}: {}", counted(number, "turn"), summary(&comparison));
             }
             !comparison.more_could_decide()
         });
@@ -316,8 +316,7 @@ struct SignalForwarder {
 impl SignalForwarder {
     fn new() -> Result<SignalForwarder> {
         let interruption = Interruption::new()?;
-        let signals =
-            Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
+        let signals = Signals::new(signals::of_user()).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         let child = Arc::new(AtomicI32::new(0));
         let (handle, target) = (signals.handle(), Arc::clone(&child));
         finite_run::spawn_thread("signals", move || pass_on(signals, &target))?;
@@ -341,8 +340,7 @@ impl Drop for SignalForwarder {
 fn pass_on(mut signals: Signals, child: &AtomicI32) {
     for signal in signals.forever() {
         let pid = Pid::from_raw(child.load(Ordering::SeqCst));
-        let which = if signal == SIGINT { Signal::INT } else { Signal::TERM };
-        pid.map(|pid| kill_process(pid, which));
+        pid.zip(Signal::from_named_raw(signal)).map(|(pid, signal)| kill_process(pid, signal));
     }
 }
 
@@ -379,7 +377,7 @@ impl TurnSchedule {
         }
         let spent_soon = spent + each > self.budget;
         if spent_soon && turns < LEAST_TURNS {
-            stderr_line!(
+            note_line!(
                 "ombx: {} took {:.0} s and no more fit into the budget: give a longer --budget",
                 counted(turns, "turn"),
                 spent.as_secs_f64()

@@ -10,6 +10,7 @@ use clap::Args;
 use ombx_compare::history::{Case, History, Selection, Series, Store, newest};
 use ombx_host::environment::timestamp;
 use ombx_launch::{
+    note_line,
     output::{
         destination::{Color, Format},
         renderers, target,
@@ -77,9 +78,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
     let selection = Selection { since: args.since.as_deref(), any_hosts: args.any_hosts, now: Some(&now) };
     let history = History::new(store.results, selection, |case| args.contains(case));
     if history.series.is_empty() {
-        return Err(Error::usage(format!(
-            "no row in {name} fits --bench and --since: leave out one of them"
-        )));
+        return Err(nothing_fits(&name, args, history.future));
     }
     let to_stdout = args.html.as_deref() == Some(Path::new("-"));
     if let Some(file) = &args.html {
@@ -94,6 +93,25 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<u8> {
     let cases = history.series.len();
     stderr_line!("ombx: {slower} of {cases} cases became slower within the last {runs} runs");
     Ok(Exit::Regression.code())
+}
+
+/// Returns why a directory with results has no series.
+fn nothing_fits(name: &str, args: &HistoryArgs, future: usize) -> Error {
+    let given = [("--bench", !args.bench.is_empty()), ("--since", args.since.is_some())];
+    let given: Vec<&str> =
+        given.into_iter().filter_map(|(option, is_given)| is_given.then_some(option)).collect();
+    let fits = match given.as_slice() {
+        [] => "no row is left".to_owned(),
+        options => format!("no row fits {}", options.join(" and ")),
+    };
+    let later = match future {
+        0 => String::new(),
+        1 => "; 1 result is left out, because it starts in the future: the clock of a host is wrong".into(),
+        n => format!(
+            "; {n} results are left out, because they start in the future: the clock of a host is wrong"
+        ),
+    };
+    Error::usage(format!("{name}: {fits}{later}"))
 }
 
 /// Reads the directory. Prints how many files were skipped.
@@ -125,7 +143,7 @@ pub(super) fn say_large_sweeps(directory: &Path, store: &Store) {
              measured again are cases",
             store.results.len()
         );
-        stderr_line!("ombx: {}", stderr::printable(&text));
+        note_line!("ombx: {}", stderr::printable(&text));
     }
 }
 

@@ -13,11 +13,12 @@ use ombx_drop_in::imb::{
 use ombx_launch::{
     job::Job,
     launch::{detection, preflight, start::Start},
+    note_line,
     output::{
         destination::{Destination, Screen},
         terminal,
     },
-    role, stderr_line, this_process,
+    role, this_process,
 };
 use ombx_record::{
     error::{Error, Result},
@@ -49,7 +50,7 @@ pub(crate) fn imb(registry: &Registry, parser: &Command, matches: &ArgMatches, a
     // Notes follow a run that ends without an error: an error stands alone in one line.
     let code = role::run(&job)?;
     if prints {
-        notes.iter().for_each(|note| stderr_line!("ombx: {}: {note}", program.name));
+        notes.iter().for_each(|note| note_line!("ombx: {}: {note}", program.name));
     }
     Ok(code)
 }

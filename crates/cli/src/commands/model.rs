@@ -10,11 +10,10 @@ use std::{
 use clap::Args;
 use ombx_compare::model;
 use ombx_estimate::{publishable::Publishable, samples::SampleStore};
+use ombx_host::signals::Interruption;
 use ombx_launch::{
-    launch::{
-        detection,
-        finite_run::{self, Interruption},
-    },
+    launch::{detection, finite_run},
+    note_line,
     output::{
         destination::{Color, Format},
         renderers,
@@ -131,7 +130,7 @@ fn measured(parser: &clap::Command, args: &ModelArgs) -> Result<std::result::Res
     let benchmarks = args.fabric.unwrap_or(FABRICS[0].2);
     let interruption = Interruption::new()?;
     if io::stderr().is_terminal() {
-        stderr_line!("ombx: measuring {} and {}, which takes a minute or two", benchmarks[0], benchmarks[1]);
+        note_line!("ombx: measuring {} and {}, which takes a minute or two", benchmarks[0], benchmarks[1]);
     }
     let mut command = Command::new(this_process::executable()?);
     command.args(["run", "--quiet", "--color=never", "--format=jsonl"]).args(&args.run).args(benchmarks);

@@ -15,6 +15,7 @@ use ombx_drop_in::{
 use ombx_launch::{
     job::Job,
     launch::{detection, mpiexec, preflight, start::Start},
+    note_line,
     output::{
         destination::{Destination, GraphRequest, Screen},
         target, terminal,
@@ -65,7 +66,7 @@ pub(crate) fn osu(registry: &Registry, parser: &Command, matches: &ArgMatches, a
     }
     let (job, notes) = prepare(matches, args, &program)?;
     if prints {
-        notes.iter().for_each(|note| stderr_line!("ombx: {name}: {note}"));
+        notes.iter().for_each(|note| note_line!("ombx: {name}: {note}"));
     }
     role::run(&job)
 }

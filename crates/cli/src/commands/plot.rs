@@ -10,9 +10,9 @@ use ombx_estimate::{
     samples::{CaseSamples, SampleStore},
 };
 use ombx_launch::{
+    note_line,
     output::{target, terminal::reason},
     result_file::{KnownRuns, Sorter, only_sweep, records},
-    stderr_line,
 };
 use ombx_links::verdict::{SweepCollector, SweptRun};
 use ombx_record::{
@@ -134,7 +134,7 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     }
     args.check_options(kind)?;
     if args.kind.is_none() && !links && !sweeps.is_empty() {
-        stderr_line!("ombx: results of ombx links are not drawn: --kind heatmap draws them");
+        note_line!("ombx: results of ombx links are not drawn: --kind heatmap draws them");
     }
     let drawing = match kind {
         Some(kind) => rows(args, kind, &groups),
@@ -142,7 +142,7 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<u8> {
     };
     let drawing = drawing?;
     if let Some((drawn, all)) = drawing.drawn {
-        stderr_line!("ombx: {drawn} of {all} cases are drawn: choose others by --rows and --sizes");
+        note_line!("ombx: {drawn} of {all} cases are drawn: choose others by --rows and --sizes");
     }
     let written = drawing.file(format).map_err(|e| Error::usage(e.to_string()))?;
     target::replace(out, &written).map_err(|e| {

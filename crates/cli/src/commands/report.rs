@@ -17,9 +17,10 @@ use ombx_estimate::{
 };
 use ombx_host::environment::timestamp;
 use ombx_launch::{
+    note_line,
     output::target,
     result_file::{FileRecords, KnownRuns, Sorter, found_records, records, without_times},
-    stderr, stderr_line,
+    stderr,
 };
 use ombx_links::verdict::{SweepCollector, SweptFile};
 use ombx_record::{
@@ -142,7 +143,7 @@ impl Dated {
         let (newest, more) = history::newest_files(directory, &store, MOST_FILES);
         let name = directory.display().to_string();
         if more > 0 {
-            stderr_line!(
+            note_line!(
                 "ombx: the page has the rows of the {MOST_FILES} newest files of {}, and {more} files in \
                  its history only",
                 stderr::printable(&name)

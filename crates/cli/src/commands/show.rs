@@ -18,6 +18,7 @@ use ombx_estimate::{
     text::plain,
 };
 use ombx_launch::{
+    note_line,
     output::{
         destination::{Color, Format},
         renderers::{self, Notes},
@@ -182,7 +183,7 @@ fn show_newest(directory: &Path, args: &ShowArgs) -> Result<u8> {
     let (files, more) = history::newest_files(directory, &history::read(directory)?, MOST_FILES);
     if more > 0 {
         let text = format!("the oldest {more} files of {name} with newest results are not shown");
-        stderr_line!("ombx: {}", stderr::printable(&text));
+        note_line!("ombx: {}", stderr::printable(&text));
     }
     let mut gauges = OpenMetrics::default();
     // A case that several files have gets the value of the newest one.

@@ -10,6 +10,7 @@ use ombx_launch::{
         served::{self, TOKEN, read_job},
         start::PORT,
     },
+    note_line,
     output::terminal,
     private_file,
     rank::sockets::ELSEWHERE,
@@ -132,9 +133,9 @@ fn start_rank(request: &RankRequest, client: IpAddr) -> Result<(process::Command
 /// Prints an event on standard error. Many rejected connections give few lines.
 fn log(event: ServerEvent) {
     match event {
-        ServerEvent::Connected(host) => stderr_line!("ombx: {host} has connected"),
+        ServerEvent::Connected(host) => note_line!("ombx: {host} has connected"),
         ServerEvent::Left(host, launches) => {
-            stderr_line!("ombx: {host} has left after {}", counted(launches, "launch"));
+            note_line!("ombx: {host} has left after {}", counted(launches, "launch"));
         }
         ServerEvent::Refused(host, why) => stderr_line!("ombx: {host} was refused: {why}"),
         ServerEvent::Rejected(count) if count.is_power_of_two() => {

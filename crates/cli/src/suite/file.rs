@@ -11,6 +11,8 @@ use crate::{
     suite::{self, Given, Layer},
 };
 
+/// Maximum number of entries. Each is a command line that is read.
+const MOST_ENTRIES: usize = 1000;
 const KEYS: [&str; 3] = ["about", "defaults", "entry"];
 const RUN: &str = "run";
 pub(super) const PREFIX: &str = "suite:";
@@ -96,6 +98,13 @@ pub(super) fn parse(
             ("about", _) => return Err(reader.wrong(value.span(), "about must be a sentence in quotes")),
             ("defaults", DeValue::Table(table)) => defaults = reader.options(table, Section::Defaults)?,
             ("defaults", _) => return Err(reader.wrong(value.span(), "defaults must be a table: [defaults]")),
+            ("entry", DeValue::Array(all)) if all.len() > MOST_ENTRIES => {
+                let count = all.len();
+                return Err(reader.wrong(
+                    value.span(),
+                    &format!("it has {count} entries: at most {MOST_ENTRIES} are read; split the file"),
+                ));
+            }
             ("entry", DeValue::Array(all)) => {
                 for entry in all.iter() {
                     entries.push(reader.entry(entry.get_ref(), entry.span())?);

@@ -68,7 +68,7 @@ pub fn over_sockets(choices: Vec<Choice>) -> Result<Vec<Choice>> {
                 "{name} starts its own processes by ssh: leave out --connect, or give another benchmark over sockets"
             )));
         }
-        stderr_line!("ombx: {name} is left out: it starts its own processes by ssh, without --connect");
+        note_line!("ombx: {name} is left out: it starts its own processes by ssh, without --connect");
     }
     Ok(left)
 }

@@ -6,11 +6,7 @@ use std::{
     os::unix::process::CommandExt,
     path::Path,
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-        mpsc::{self, Receiver, Sender},
-    },
+    sync::mpsc::{self, Receiver, Sender},
     thread::{self, Builder, JoinHandle},
     time::Duration,
 };
@@ -18,6 +14,7 @@ use std::{
 use ombx_estimate::text::plain;
 use ombx_host::{
     limits::{is_limit, start_error},
+    signals,
     since::Since,
 };
 use ombx_record::{
@@ -25,10 +22,6 @@ use ombx_record::{
     regular_file::standard_input_again,
 };
 use rustix::process::{Pid, Signal, kill_process_group};
-use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
-    flag,
-};
 
 use crate::launch::{
     orphans,
@@ -38,8 +31,8 @@ use crate::launch::{
 /// Interval at which the caller may interrupt.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Time in which a command may end by itself after a signal.
-const GRACE: Duration = Duration::from_secs(1);
+/// Time in which a command may end by itself after a signal. `ombx run` gives its launcher nearly as long, and then removes files of the ranks.
+const GRACE: Duration = Duration::from_secs(8);
 
 /// Maximum number of bytes that are read of each pipe.
 const LONGEST: u64 = 1 << 26;
@@ -128,6 +121,7 @@ fn end(
     let not_started = |e: io::Error| Unended::new(&cannot_start(&program, &e));
     command.stdin(standard_input_again().map_err(not_started)?);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    signals::end_with_this_thread(&mut command);
     let mut child = command.spawn().map_err(not_started)?;
     let group = Pid::from_child(&child);
     let since = Since::now();
@@ -218,54 +212,6 @@ pub fn ask_to_end(child: &mut Child, grace: Duration) {
     }
 }
 
-/// SIGINT, SIGTERM and SIGHUP, by which the user ends a command. Between start and stop, they are noticed and do not end this process.
-#[derive(Default)]
-pub struct Interruption {
-    /// The last signal, or 0.
-    signal: Arc<AtomicUsize>,
-    is_stopped: Arc<AtomicBool>,
-}
-
-impl Interruption {
-    /// Notices signals from now on.
-    pub fn new() -> Result<Interruption> {
-        let interruption = Interruption::default();
-        interruption.start()?;
-        Ok(interruption)
-    }
-
-    /// Notices signals from now on.
-    pub fn start(&self) -> Result<()> {
-        for number in [SIGINT, SIGTERM, SIGHUP] {
-            flag::register_usize(number, Arc::clone(&self.signal), number as usize)
-                .and_then(|_| flag::register_conditional_default(number, Arc::clone(&self.is_stopped)))
-                .map_err(|e| Error::fabric(format!("signals: {e}")))?;
-        }
-        Ok(())
-    }
-
-    /// Lets signals end this process again. Those that have arrived stay known.
-    pub fn stop(&self) {
-        self.is_stopped.store(true, Ordering::SeqCst);
-    }
-
-    /// Returns the exit code of a signal that has arrived.
-    pub fn exit_code(&self) -> Option<u8> {
-        let signal = u8::try_from(self.signal.load(Ordering::SeqCst)).unwrap_or(0);
-        (signal > 0).then(|| Exit::SIGNAL.saturating_add(signal))
-    }
-
-    /// Returns whether a signal has arrived.
-    pub fn has_arrived(&self) -> bool {
-        self.exit_code().is_some()
-    }
-
-    /// Returns an interruption by a signal that has arrived.
-    pub fn from_signal(signal: usize) -> Interruption {
-        Interruption { signal: Arc::new(AtomicUsize::new(signal)), ..Interruption::default() }
-    }
-}
-
 /// Maximum wait for the version of a program.
 pub(super) const VERSION_LIMIT: Duration = Duration::from_secs(10);
 /// Maximum number of bytes that are read of a version.
@@ -289,6 +235,7 @@ impl Version {
     pub(super) fn new(path: &Path, limit: Duration) -> Result<Version> {
         let mut command = Command::new(path);
         command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        signals::end_with_this_thread(&mut command);
         let since = Since::now();
         let mut child = match command.spawn() {
             Ok(child) => child,

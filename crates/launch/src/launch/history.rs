@@ -9,6 +9,7 @@ use ombx_estimate::text::plain;
 use ombx_host::{limits::KilledForMemory, since::Since};
 use ombx_record::{
     error::Error,
+    file::RecordOrder,
     result::{Measurement, RowName},
 };
 
@@ -33,6 +34,8 @@ pub(super) struct History {
     /// All rows of the run have arrived.
     pub(super) complete: bool,
     pub(super) error: Option<Error>,
+    /// Order in which the results of these ranks arrive.
+    pub(super) order: RecordOrder,
     /// Run of these ranks.
     pub(super) run: String,
     /// Number of rows that earlier ranks of this launch had measured already.

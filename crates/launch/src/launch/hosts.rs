@@ -18,6 +18,7 @@ use ombx_host::{
     limits::{is_limit, start_error},
     node_set,
     remote_shell::RemoteShell,
+    signals::end_with_this_thread,
     since::Since,
 };
 use ombx_record::{
@@ -39,6 +40,9 @@ use crate::{
 
 /// Maximum number of ranks that an entry may give to a host.
 const MOST_SLOTS: u32 = 4096;
+
+/// Maximum number of hosts of a job.
+const MOST_HOSTS: usize = 1 << 14;
 
 /// Words of host files of Open MPI before the number of ranks on a host, and before the largest number.
 const SLOTS: [&str; 4] = ["slots", "count", "cpu", "cpus"];
@@ -90,6 +94,12 @@ impl Host {
 /// Usage error: an entry is no host, or its number of ranks is none. It names the file and the line.
 pub(crate) fn hosts(start: &Start) -> Result<Vec<Host>> {
     let mut hosts = named_hosts(start)?;
+    if hosts.len() > MOST_HOSTS {
+        let count = hosts.len();
+        return Err(Error::usage(format!(
+            "{count} hosts are named: a job has at most {MOST_HOSTS}; name those that have ranks"
+        )));
+    }
     hosts.retain(|host| !start.left_out.contains(&host.name));
     Ok(hosts)
 }
@@ -402,6 +412,7 @@ impl<'a> Attempt<'a> {
         let file = || memfd_create("ombx-reach", MemfdFlags::CLOEXEC).map(File::from);
         let (stdout, stderr) = (file()?, file()?);
         let mut command = shell.command(host, line);
+        end_with_this_thread(&mut command);
         let child =
             command.stdin(Stdio::null()).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?).spawn()?;
         Ok(Attempt { host, child, stdout, stderr, since: Since::now() })
@@ -616,15 +627,13 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_host_that_is_left_out_has_no_ranks() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), "n[1-3] slots=2\n").unwrap();
-        let start = Start {
+    /// Returns a start on the hosts of a file, without a host.
+    fn start(file: &Path, left_out: &[&str]) -> Start {
+        Start {
             ranks: None,
             hosts: Vec::new(),
-            hostfile: Some(file.path().into()),
-            left_out: hosts(&["n2"]),
+            hostfile: Some(file.into()),
+            left_out: hosts(left_out),
             launcher: Launcher::Auto,
             ssh: None,
             interface: None,
@@ -635,9 +644,27 @@ mod tests {
             timeout: None,
             server: None,
             token_file: None,
-        };
+        }
+    }
+
+    #[test]
+    fn a_host_that_is_left_out_has_no_ranks() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "n[1-3] slots=2\n").unwrap();
+        let start = start(file.path(), &["n2"]);
         let named: Vec<String> = super::hosts(&start).unwrap().into_iter().map(|host| host.name).collect();
         assert_eq!((named, slots(&start).unwrap()), (hosts(&["n1", "n3"]), 4));
+    }
+
+    #[test]
+    fn a_job_has_a_limited_number_of_hosts() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), format!("n[1-{MOST_HOSTS}]\n")).unwrap();
+        let start = start(file.path(), &[]);
+        assert_eq!(super::hosts(&start).unwrap().len(), MOST_HOSTS);
+        std::fs::write(file.path(), "n[1-100000]\n").unwrap();
+        let error = super::hosts(&start).unwrap_err().to_string();
+        assert!(error.contains("100000 hosts are named: a job has at most 16384"), "{error}");
     }
 
     #[test]

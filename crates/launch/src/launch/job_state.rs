@@ -176,6 +176,13 @@ impl JobState<'_> {
 
     /// Takes an event that the output gets.
     fn read_result(&mut self, event: &Event<'_>) {
+        if let Err(why) = self.check_order(event) {
+            let why = format!(
+                "a line of the ranks arrived in the wrong place: {why}; the launcher may repeat, move or lose lines"
+            );
+            self.history.error.get_or_insert(Error::fabric(why));
+            return;
+        }
         match event {
             Event::Run(run) => {
                 self.timeline.enter(Phase::Rows);
@@ -184,14 +191,7 @@ impl JobState<'_> {
             Event::End { .. } => self.timeline.enter(Phase::End),
             _ => {}
         }
-        if let Event::End { outcome: RunOutcome::Complete, tally: sent } = event {
-            let arrived = self.output.tally().cases + self.history.repeated;
-            self.history.complete = sent.cases == arrived;
-            if !self.history.complete {
-                let lost = format!("{} rows were measured, but only {arrived} arrived", sent.cases);
-                self.history.error.get_or_insert(Error::fabric(lost));
-            }
-        }
+        self.history.complete |= matches!(event, Event::End { outcome: RunOutcome::Complete, .. });
         // Repeated rows are not in the file, and the number of rows at its end does not count them.
         let own_end;
         let event = match event {
@@ -219,6 +219,15 @@ impl JobState<'_> {
             if !self.is_ending() || row.outcome == Outcome::Ok {
                 self.history.position.finish_case();
             }
+        }
+    }
+
+    /// Returns what is wrong with the place of a result among the lines of these ranks.
+    fn check_order(&mut self, event: &Event<'_>) -> std::result::Result<(), String> {
+        match event {
+            Event::Run(run) if run.id == self.history.run => Err("the run begins twice".into()),
+            event if event.is_kept() => self.history.order.check(event),
+            _ => Ok(()),
         }
     }
 
@@ -256,7 +265,8 @@ impl JobState<'_> {
         row_limit: Option<Duration>,
         unreachable: &dyn Fn() -> Option<String>,
     ) -> Result<RanksEnd> {
-        if self.history.complete && matches!(self.history.end.reason, None | Some(EndReason::Complete)) {
+        let is_good = self.history.complete && self.history.error.is_none();
+        if is_good && matches!(self.history.end.reason, None | Some(EndReason::Complete)) {
             let code = self.output.exit_code(self.args.allow_skips);
             return Ok(RanksEnd::Complete(code.max(self.late_end(child, status))));
         }

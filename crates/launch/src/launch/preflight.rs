@@ -228,7 +228,7 @@ pub(super) fn check_limits(start: &Start, ranks: u32, medium: Medium) -> Result<
     let limits = Limits::here();
     if medium == Medium::Mpi && host::has_rdma() {
         for low in limits.below(&Limits { locked_memory: Some(LOCKED), ..Limits::default() }) {
-            stderr_line!("ombx: {low} for RDMA: it may fail, or MPI may use another transport");
+            note_line!("ombx: {low} for RDMA: it may fail, or MPI may use another transport");
         }
     }
     refuse(&limits.below(&needs(start, ranks, medium)))

@@ -182,7 +182,7 @@ impl Repetition {
             let each = (spent / self.done).as_secs_f64();
             let option = if late { "--timeout" } else { "--budget" };
             progress.suspend(|| {
-                stderr_line!(
+                note_line!(
                     "ombx: {} instead of 6 launches, because each takes {each:.2} s: a 95 % interval needs 6. Give a \
                      longer {option}, or fewer cases",
                     self.done

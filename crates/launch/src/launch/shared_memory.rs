@@ -59,7 +59,7 @@ fn job_of_open_mpi(path: &Path) -> Option<String> {
 }
 
 /// Files of ranks before a job.
-pub(super) struct OfOthers(BTreeSet<PathBuf>);
+pub(super) struct OfOthers(pub(super) BTreeSet<PathBuf>);
 
 impl OfOthers {
     pub(super) fn now() -> OfOthers {

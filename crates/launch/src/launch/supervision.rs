@@ -9,17 +9,15 @@ use std::{
     time::Duration,
 };
 
-use ombx_host::since::Since;
+use ombx_host::{signals, since::Since};
 use ombx_record::error::{Error, Result};
 use rustix::process::{Pid, Signal, kill_process_group};
-use signal_hook::{
-    consts::{SIGHUP, SIGINT, SIGTERM},
-    iterator::Signals,
-};
+use signal_hook::iterator::Signals;
 
 use crate::{
     launch::{
         finite_run::{cannot_start, spawn_thread},
+        guard::Guard,
         history::{EndReason, History},
         job_state::{Child, JobState, RanksEnd},
         orphans::{self, StartingRanks},
@@ -97,13 +95,15 @@ impl Supervision<'_> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let (sender, events) = mpsc::sync_channel(QUEUE);
         let (signal_sender, user_signals) = mpsc::channel();
-        let signals =
-            Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|e| Error::fabric(format!("signals: {e}")))?;
+        signals::end_with_this_thread(&mut command);
+        let signals = Signals::new(signals::of_user()).map_err(|e| Error::fabric(format!("signals: {e}")))?;
         orphans::adopt();
         let others = OfOthers::now();
+        let mut guard = Guard::start();
         let mut child = command.spawn().map_err(|e| cannot_start(&program, &e))?;
         let (group, leader) = (Pid::from_child(&child), child.id());
         let launcher = PathBuf::from(&program);
+        guard.watch(group, &others);
         let handle = signals.handle();
         let waker = sender.clone();
         let stderr = |line: Vec<u8>| Notice::Stderr(String::from_utf8_lossy(&line).into_owned());

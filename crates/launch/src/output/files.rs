@@ -6,11 +6,7 @@ use std::{
 };
 
 use ombx_estimate::launches::Group;
-use ombx_record::{
-    error::{Error, Result},
-    event::Event,
-    file,
-};
+use ombx_record::{error::Result, event::Event, file};
 use ombx_show::{LinksForm, LinksSummary, OpenMetrics};
 
 use crate::output::{
@@ -84,14 +80,8 @@ impl OutputFiles {
         Ok(())
     }
 
-    /// Fails if the result file was removed.
+    /// Fails if another program has written or removed the result file.
     pub(super) fn check_result(&self) -> Result<()> {
-        match &self.result {
-            Some(file) if file.is_removed() => Err(Error::storage(format!(
-                "results are lost: {} was removed while it was written",
-                file.path().display()
-            ))),
-            _ => Ok(()),
-        }
+        self.result.as_ref().map_or(Ok(()), ResultTarget::check_unchanged)
     }
 }

@@ -55,7 +55,7 @@ impl LinkJudge {
                 let verdict = self.sweep.verdict();
                 if !self.is_shown {
                     for line in verdict.lines() {
-                        stderr_line!("ombx: {}", stderr::printable(&line));
+                        note_line!("ombx: {}", stderr::printable(&line));
                     }
                 }
                 self.verdict = Some(verdict.clone());
@@ -84,7 +84,7 @@ impl LinkJudge {
         for slow in self.sweep.slow_so_far() {
             let sentence = slow.sentence(&self.sweep.hosts);
             if self.named.insert(slow.component) {
-                stderr_line!("ombx: confirmed while the sweep goes on: {}", stderr::printable(&sentence));
+                note_line!("ombx: confirmed while the sweep goes on: {}", stderr::printable(&sentence));
             }
         }
     }

@@ -91,7 +91,7 @@ impl Progress {
         if self.bar.is_some() {
             self.draw(|| vec![line.to_owned()]);
         } else if !self.quiet {
-            stderr_line!("ombx: {line}");
+            note_line!("ombx: {line}");
         }
     }
 
@@ -135,7 +135,7 @@ impl Progress {
             }
             None => {
                 for line in map.after_quarter(self.rows, draw).iter().flat_map(|text| text.lines()) {
-                    stderr_line!("{line}");
+                    note_line!("{line}");
                 }
             }
         }

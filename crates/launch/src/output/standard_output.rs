@@ -3,11 +3,12 @@
 use std::{
     borrow::Cow,
     io::{self, Write},
+    path::Path,
 };
 
 use ombx_estimate::{number::Units, text::plain};
 use ombx_record::{
-    error::Result,
+    error::{Error, Result},
     event::Event,
     file,
     result::{Interval, Measurement, RunOutcome, Tally},
@@ -97,7 +98,7 @@ impl StandardOutput {
     /// standard error.
     pub(super) fn interval(&self, interval: &Interval) {
         if self.renderer.is_some() {
-            stderr_line!("ombx: {}", plain(&renderers::line(interval, self.units)));
+            note_line!("ombx: {}", plain(&renderers::line(interval, self.units)));
         } else if !self.is_closed {
             let mut screen = io::stdout().lock();
             // The next record finds out that the reader is gone.
@@ -107,11 +108,17 @@ impl StandardOutput {
     }
 
     /// Prints the line that the result file has of an event, if its lines are printed.
-    pub(super) fn write_line(&mut self, event: &Event<'_>) -> Result<()> {
+    ///
+    /// # Errors
+    /// They cannot be printed, or nobody reads them and no file has them either.
+    pub(super) fn write_line(&mut self, event: &Event<'_>, in_file: Option<&Path>) -> Result<()> {
         if self.renderer.is_none() && !self.is_closed {
             let mut screen = io::stdout().lock();
             let printed = file::write(&mut screen, event).and_then(|()| screen.flush());
             self.is_closed = is_closed(printed)?;
+            if self.is_closed && in_file.is_none() {
+                return Err(Error::storage("results are lost: the reader of standard output has closed it"));
+            }
         }
         Ok(())
     }

@@ -149,6 +149,8 @@ pub struct ResultTarget {
     file: File,
     /// Whether the file is the old one, which is locked and not written.
     is_old: bool,
+    /// Length of a regular file after the last record.
+    length: Option<u64>,
 }
 
 impl ResultTarget {
@@ -156,9 +158,10 @@ impl ResultTarget {
     pub fn open(path: &Path, existing: Existing, limit: Duration) -> Result<ResultTarget> {
         let failed = |why: io::Error| unwritable(path, &why);
         let mut file = create(path, limit).map_err(failed)?;
-        let mut is_old = false;
+        let (mut is_old, mut length) = (false, None);
         let data = file.metadata().map_err(failed)?;
         if data.is_file() {
+            length = Some(data.len());
             // Some shared file systems have no locks.
             if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
                 return Err(Error::usage(format!(
@@ -172,11 +175,15 @@ impl ResultTarget {
                 Existing::Refuse | Existing::Replace => is_old = data.len() > 0,
             }
         }
-        Ok(ResultTarget { path: path.to_owned(), file, is_old })
+        Ok(ResultTarget { path: path.to_owned(), file, is_old, length })
     }
 
     /// Writes records.
+    ///
+    /// # Errors
+    /// They cannot be written, or another program has written or removed the file.
     pub fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        self.check_unchanged()?;
         let written = if self.is_old {
             let replaced = self.replace(write);
             self.is_old = replaced.is_err();
@@ -184,7 +191,35 @@ impl ResultTarget {
         } else {
             write(&mut self.file).and_then(|()| self.file.flush())
         };
-        written.map_err(|e| unwritable(&self.path, &e))
+        let measured = written.and_then(|()| self.measure());
+        measured.map_err(|e| unwritable(&self.path, &e))
+    }
+
+    /// Takes note of the length of the file.
+    fn measure(&mut self) -> io::Result<()> {
+        if let Some(length) = &mut self.length {
+            *length = self.file.stream_position()?;
+        }
+        Ok(())
+    }
+
+    /// Fails if another program has written, replaced or removed the file: what follows would not be readable there.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        let Some(length) = self.length else { return Ok(()) };
+        let path = self.path.display();
+        let lost = |how: &str| {
+            Err(Error::storage(format!("results are lost: {path} was {how} while it was written")))
+        };
+        match (self.file.metadata(), fs::metadata(&self.path)) {
+            (Ok(file), _) if file.nlink() == 0 => lost("removed"),
+            (Ok(file), _) if file.len() != length => lost("changed by another program"),
+            (Ok(file), Ok(there)) if (file.dev(), file.ino()) != (there.dev(), there.ino()) => {
+                Err(Error::storage(format!(
+                    "results are not in {path}: it was replaced by another file while it was written"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes the first records to a new file, which takes the place of the old one.
@@ -215,11 +250,6 @@ impl ResultTarget {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Returns whether the file was removed. It then still accepts all writes, but no program can open it.
-    pub(crate) fn is_removed(&self) -> bool {
-        self.file.metadata().is_ok_and(|file| file.is_file() && file.nlink() == 0)
     }
 }
 
@@ -499,7 +529,7 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o640);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "no temporary file is left");
         fs::remove_file(&path).unwrap();
-        assert!(file.is_removed());
+        assert!(file.check_unchanged().unwrap_err().to_string().contains("was removed"));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Iterator over the records of a file, for files that do not fit into memory.
 
 use std::{
+    cell::Cell,
     error,
     ffi::OsStr,
     io::{self, BufRead, BufReader, Error, Read},
     iter,
     path::Path,
+    rc::Rc,
 };
 
 use flate2::bufread::MultiGzDecoder;
@@ -24,7 +26,7 @@ use crate::{
 
 /// Maximum length of a line in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 28;
-/// Maximum length in bytes of a line of a file that the user did not name.
+/// Maximum length in bytes of a line of a file that the user did not name, or that is compressed: a short one may have lines without end.
 const LONGEST_FOUND_LINE: u64 = 1 << 24;
 /// Maximum number of bytes that a reader may keep of a file that the user did not name.
 const MOST_KEPT: u64 = 1 << 30;
@@ -34,6 +36,43 @@ const LONGEST_STREAM: u64 = 1 << 34;
 /// Maximum number of blank lines in a file.
 const BLANK_LINES: usize = 10_000;
 
+/// Order of the records of a file.
+#[derive(Debug, Default)]
+pub struct RecordOrder {
+    runs: usize,
+    /// Rows of the current run.
+    rows: u64,
+    ended: bool,
+}
+
+impl RecordOrder {
+    /// Takes note of the next record.
+    ///
+    /// # Errors
+    /// The record is in the wrong place, or records before it are missing.
+    pub fn check(&mut self, event: &Event<'_>) -> Result<(), String> {
+        match event {
+            Event::Run(_) => (self.runs, self.rows, self.ended) = (self.runs + 1, 0, false),
+            _ if self.runs == 0 => return Err("a run record must come first".into()),
+            Event::Case(_) | Event::Verdict(_) | Event::Launched(_) => {}
+            _ if self.ended => return Err("it follows the end record of its run".into()),
+            Event::End { tally, .. } if tally.cases != self.rows => {
+                let how = if tally.cases > self.rows { "missing" } else { "repeated" };
+                return Err(format!(
+                    "it counts {} rows, but its run has {}: lines are {how}",
+                    tally.cases, self.rows
+                ));
+            }
+            Event::Grown { .. } => {}
+            Event::End { .. } => self.ended = true,
+            Event::Row(_) => self.rows += 1,
+            Event::Round(round) => self.rows += round.len() as u64,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
 /// Iterator over the records of a file. It checks their order and ends after the first error.
 pub struct Records<R> {
     input: R,
@@ -41,15 +80,12 @@ pub struct Records<R> {
     line: Vec<u8>,
     number: usize,
     blank: usize,
-    runs: usize,
-    /// Rows of the current run.
-    rows: u64,
+    order: RecordOrder,
     /// Whether the current run is over so many ranks that readers do not keep the links of its rounds.
     is_large: bool,
     /// Bytes of the records that readers may keep, and their maximum number.
     kept: u64,
     most_kept: u64,
-    ended: bool,
     cut_off: bool,
     done: bool,
 }
@@ -82,19 +118,17 @@ impl Records<Box<dyn BufRead>> {
 impl<R: BufRead> Records<R> {
     /// Starts at the beginning of a file.
     pub fn new(input: R) -> Records<R> {
-        let (is_large, ended, cut_off, done) = (false, false, false, false);
+        let (is_large, cut_off, done) = (false, false, false);
         Records {
             input,
             longest: MAX_LINE_BYTES,
             line: Vec::new(),
             number: 0,
             blank: 0,
-            runs: 0,
-            rows: 0,
+            order: RecordOrder::default(),
             is_large,
             kept: 0,
             most_kept: u64::MAX,
-            ended,
             cut_off,
             done,
         }
@@ -112,7 +146,7 @@ impl<R: BufRead> Records<R> {
             self.number += 1;
             let number = self.number;
             if (&mut self.input).take(self.longest).read_until(b'\n', &mut self.line)? == 0 {
-                return match self.runs {
+                return match self.order.runs {
                     // An empty file belongs to a run that was killed before its first record.
                     0 if number == 1 => {
                         self.cut_off = true;
@@ -136,13 +170,13 @@ impl<R: BufRead> Records<R> {
             }
             let text = std::str::from_utf8(&self.line).map_err(|e| bad(e.to_string()));
             match text.and_then(|text| parse(text, number)) {
-                Err(ReadError::NotAResult { .. }) if !whole && self.runs > 0 => {
+                Err(ReadError::NotAResult { .. }) if !whole && self.order.runs > 0 => {
                     self.cut_off = true;
                     return Ok(None);
                 }
                 Err(e) => return Err(e),
                 Ok(Some(event)) if event.is_kept() => {
-                    self.in_order(&event).map_err(bad)?;
+                    self.order.check(&event).map_err(bad)?;
                     self.count_kept(&event)?;
                     if let Event::Row(row) = &event {
                         follows_from_samples(row).map_err(bad)?;
@@ -152,27 +186,6 @@ impl<R: BufRead> Records<R> {
                 Ok(_) => {}
             }
         }
-    }
-
-    fn in_order(&mut self, event: &Event<'_>) -> Result<(), String> {
-        match event {
-            Event::Run(_) => (self.runs, self.rows, self.ended) = (self.runs + 1, 0, false),
-            _ if self.runs == 0 => return Err("a run record must come first".into()),
-            Event::Case(_) | Event::Verdict(_) | Event::Launched(_) => {}
-            _ if self.ended => return Err("it follows the end record of its run".into()),
-            Event::End { tally, .. } if tally.cases != self.rows => {
-                return Err(format!(
-                    "it counts {} rows, but its run has {}: lines are missing",
-                    tally.cases, self.rows
-                ));
-            }
-            Event::Grown { .. } => {}
-            Event::End { .. } => self.ended = true,
-            Event::Row(_) => self.rows += 1,
-            Event::Round(round) => self.rows += round.len() as u64,
-            _ => {}
-        }
-        Ok(())
     }
 }
 
@@ -225,6 +238,22 @@ pub fn is_named_as_result(path: &Path) -> bool {
     plain.is_some_and(|plain| plain.extension().is_some_and(|ending| ending == ENDING))
 }
 
+/// Compressed results are at most this many times as long when they are decompressed.
+const MOST_EXPANDED: u64 = 64;
+/// Number of decompressed bytes that are accepted of any file.
+const EXPANDED_ANYWAY: u64 = 1 << 26;
+
+/// Counts the bytes that are read.
+struct Counted(Box<dyn Read>, Rc<Cell<u64>>);
+
+impl Read for Counted {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(out)?;
+        self.1.set(self.1.get() + count as u64);
+        Ok(count)
+    }
+}
+
 /// Opens a result file that the user names, or standard input for `-`.
 pub fn source(path: &Path) -> io::Result<Box<dyn BufRead>> {
     if path == Path::new("-") { decoded(io::stdin()) } else { decoded(open_named(path)?) }
@@ -232,30 +261,49 @@ pub fn source(path: &Path) -> io::Result<Box<dyn BufRead>> {
 
 /// Returns the contents of a file. Its first bytes tell how it is compressed.
 pub(super) fn decoded(file: impl Read + 'static) -> io::Result<Box<dyn BufRead>> {
-    let mut file = BufReader::new(Box::new(file) as Box<dyn Read>);
+    let compressed = Rc::new(Cell::new(0));
+    let counted = Counted(Box::new(file), Rc::clone(&compressed));
+    let mut file = BufReader::new(Box::new(counted) as Box<dyn Read>);
     let first = file.fill_buf()?;
-    let decoder: Decoder = if first.starts_with(GZIP) {
-        Decoder { name: "gzip", input: Box::new(MultiGzDecoder::new(file)) }
+    let (name, input): (_, Box<dyn Read>) = if first.starts_with(GZIP) {
+        ("gzip", Box::new(MultiGzDecoder::new(file)))
     } else if first.starts_with(ZSTD) {
-        Decoder {
-            name: "zstd",
-            input: Box::new(Frames(Some(ZstdFrame::open(file).map_err(|e| undecoded("zstd", e))?))),
-        }
+        ("zstd", Box::new(Frames(Some(ZstdFrame::open(file).map_err(|e| undecoded("zstd", e))?))))
     } else {
         return Ok(Box::new(file));
     };
-    Ok(Box::new(BufReader::new(decoder)))
+    Ok(Box::new(BufReader::new(Decoder { name, input, compressed, decoded: 0, line: 0 })))
 }
 
 /// Decoder of a compressed file. Errors in the data name the kind of compression.
 struct Decoder {
     name: &'static str,
     input: Box<dyn Read>,
+    /// Number of bytes before and after decompression.
+    compressed: Rc<Cell<u64>>,
+    decoded: u64,
+    /// Length of the line that is read.
+    line: u64,
 }
 
 impl Read for Decoder {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        self.input.read(out).map_err(|e| undecoded(self.name, e))
+        let count = self.input.read(out).map_err(|e| undecoded(self.name, e))?;
+        self.decoded += count as u64;
+        let end = out[..count].iter().rposition(|byte| *byte == b'\n');
+        self.line = end.map_or(self.line + count as u64, |end| (count - end) as u64);
+        if self.line > LONGEST_FOUND_LINE {
+            let what = format!("a line of its {} data is longer than {LONGEST_FOUND_LINE} bytes", self.name);
+            return Err(Error::other(what));
+        }
+        if self.decoded > EXPANDED_ANYWAY.max(self.compressed.get().saturating_mul(MOST_EXPANDED)) {
+            return Err(Error::other(format!(
+                "its {} data is more than {MOST_EXPANDED} times as long when decompressed, which results are not: decompress \
+                 the file first if it is one of ombx",
+                self.name
+            )));
+        }
+        Ok(count)
     }
 }
 
@@ -339,6 +387,22 @@ mod tests {
             let doctored = read(&file.replace(summary, &other)).unwrap_or_else(|| panic!("{name}"));
             assert!(doctored.contains(name), "{name}: {doctored}");
         }
+    }
+
+    #[test]
+    fn a_short_compressed_file_with_long_contents_is_refused() {
+        let error = |line: &str, count: usize| {
+            let mut out = GzEncoder::new(Vec::new(), Compression::best());
+            out.write_all(GOLDEN.as_bytes()).unwrap();
+            (0..count).for_each(|_| out.write_all(line.as_bytes()).unwrap());
+            let records = Records::new(decoded(io::Cursor::new(out.finish().unwrap())).unwrap());
+            records.filter_map(Result::err).map(|e| e.to_string()).next().unwrap_or_default()
+        };
+        assert_eq!(error("", 0), "");
+        let lines = error("{\"kind\":\"later\"}\n", EXPANDED_ANYWAY as usize / 17);
+        assert!(lines.contains("64 times as long"), "{lines}");
+        let line = error(&" ".repeat(1 << 20), 17);
+        assert!(line.contains("longer than 16777216 bytes"), "{line}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::{
 };
 
 use ombx_core::error::{Error, Result};
-use ombx_host::{limits::start_error, remote_shell::RemoteShell};
+use ombx_host::{limits::start_error, remote_shell::RemoteShell, signals::end_with_this_thread};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -128,6 +128,7 @@ impl Started {
 }
 
 fn spawn(command: &mut Command, name: &str) -> Result<Child> {
+    end_with_this_thread(command);
     command.spawn().map_err(|e| {
         let program = command.get_program().to_string_lossy();
         Error::fabric(format!("cannot start {name}: {program}: {}", start_error(&e)))

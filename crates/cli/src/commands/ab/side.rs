@@ -11,7 +11,7 @@ use std::{
 };
 
 use ombx_compare::Turn;
-use ombx_host::search_path;
+use ombx_host::{search_path, signals::end_with_this_thread};
 use ombx_launch::{
     launch::finite_run,
     output::{
@@ -109,6 +109,7 @@ impl SideCommand {
         command.envs(self.variables.iter().map(|variable| (&variable.name, &variable.value)));
         command.stdin(standard_input_again().map_err(|e| finite_run::cannot_start(self, &e))?);
         command.stdout(Stdio::piped()).process_group(0);
+        end_with_this_thread(&mut command);
         let mut child = command.spawn().map_err(|e| finite_run::cannot_start(self, &e))?;
         signals.pass_on_to(&child)?;
         let records = match self.read(&mut child, turn, file) {
