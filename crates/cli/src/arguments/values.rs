@@ -57,6 +57,14 @@ pub(crate) fn as_in_c<T, E: Display>(
     }
 }
 
+/// Accepts a number within a range, as [`as_in_c`].
+pub(crate) fn c_number<N>(range: RangeInclusive<N>) -> impl Fn(&str) -> Result<N, String> + Clone
+where
+    N: FromStr + PartialOrd + Display + Clone,
+{
+    as_in_c(number(range))
+}
+
 /// Returns a note for each value that was shortened while the words of this process were read.
 pub(crate) fn notes_of_numbers(suite: &str) -> Vec<String> {
     let note = |read| format!("{read}: {suite} ignores what follows a number");

@@ -25,7 +25,11 @@ use ombx_record::{
 };
 
 use self::arguments::{ImbArgs, OF_IMB, OF_THREADS};
-use crate::{arguments::argv, commands::help::page::Page, lookup};
+use crate::{
+    arguments::{argv, values},
+    commands::help::page::Page,
+    lookup,
+};
 
 /// Lists programs, installs links, prints help, or measures.
 pub(crate) fn imb(registry: &Registry, parser: &Command, matches: &ArgMatches, args: ImbArgs) -> Result<u8> {
@@ -82,6 +86,7 @@ pub(crate) fn prepare(
     }
     let entries = selected(&args, program)?;
     let mut notes = plan::notes(&options, &entries);
+    notes.extend(values::notes_of_numbers("IMB"));
     if program.has_threads() {
         notes.extend(threads::notes(&options));
     }

@@ -318,7 +318,7 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("imb IMB-MPI1 PingPong -off_cache 16,256", "cache lines of more than 128 bytes"),
     ("imb IMB-MPI1 PingPong -off_cache x", "not a size in MiB"),
     ("imb IMB-MPI1 Bcast -off_cache -1 -root_shift on", "leave out one of them"),
-    ("imb IMB-MPI1 -npmin 0", "not a number from 1 to 1048576"),
+    ("imb IMB-MPI1 -npmin 0", "not a number from 1 to 4294967295"),
     ("imb IMB-MPI1 -mem 0", "GiB"),
     ("imb IMB-MPI1 -multi 0", "for collectives only: add -exclude "),
     ("imb IMB-MPI1 Bcast Reduce_local -multi 1", "-exclude Reduce_local"),

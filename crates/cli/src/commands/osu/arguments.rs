@@ -35,24 +35,27 @@ pub(crate) struct OsuArgs {
     pub(crate) buffers: Vec<String>,
 
     /// Message sizes: -m 128, -m 2:128, -m 2:, with K, M and G as in 1M
-    #[arg(short, long, value_name = "[MIN:]MAX", value_parser = values::as_in_c(MessageSize::parse), help_heading = OF_OMB)]
+    #[arg(
+        short, long, value_name = "[MIN:]MAX", value_parser = values::as_in_c(MessageSize::parse),
+        help_heading = OF_OMB
+    )]
     pub(crate) message_size: Option<MessageSize>,
     /// Timed iterations for all sizes [default: OMB's, by program and size]
     #[arg(
         short, long, value_name = "ITER", allow_hyphen_values = true,
-        value_parser = values::as_in_c(values::number::<u64>(1..=1 << 32)), help_heading = OF_OMB
+        value_parser = values::c_number::<u64>(1..=1 << 32), help_heading = OF_OMB
     )]
     pub(crate) iterations: Option<u64>,
     /// Untimed iterations before the timed ones [default: OMB's, by program and size]
     #[arg(
         short = 'x', long, value_name = "ITER", allow_hyphen_values = true,
-        value_parser = values::as_in_c(values::number::<u64>(0..=1 << 32)), help_heading = OF_OMB
+        value_parser = values::c_number::<u64>(0..=1 << 32), help_heading = OF_OMB
     )]
     pub(crate) warmup: Option<u64>,
     /// Operations in flight in bandwidth tests [default: 64]
     #[arg(
         short = 'W', long, value_name = "SIZE", allow_hyphen_values = true,
-        value_parser = values::as_in_c(values::number::<u32>(1..=1 << 20)), help_heading = OF_OMB
+        value_parser = values::c_number::<u32>(1..=1 << 20), help_heading = OF_OMB
     )]
     pub(crate) window_size: Option<u32>,
     /// Threads or processes, SEND:RECV or RECV; in nonblocking collectives the number of calls of MPI_Test
@@ -73,7 +76,7 @@ pub(crate) struct OsuArgs {
     /// Warm-up iterations of the validation (no effect)
     #[arg(
         short = 'u', long, value_name = "ITER", allow_hyphen_values = true,
-        value_parser = values::as_in_c(values::number::<u32>(0..=u32::MAX)), help_heading = OF_OMB
+        value_parser = values::c_number::<u32>(0..=u32::MAX), help_heading = OF_OMB
     )]
     pub(crate) validation_warmup: Option<u32>,
     /// Print percentiles of single iterations, for example: -z50,99
@@ -99,7 +102,10 @@ pub(crate) struct OsuArgs {
     #[arg(long, help_heading = OF_OMB)]
     pub(crate) no_hints: bool,
     /// Memory limit of a rank, which limits the message sizes of collectives, for example: 1G
-    #[arg(short = 'M', long, value_name = "SIZE", value_parser = values::as_in_c(Bytes::from_str), help_heading = OF_OMB)]
+    #[arg(
+        short = 'M', long, value_name = "SIZE", value_parser = values::as_in_c(Bytes::from_str),
+        help_heading = OF_OMB
+    )]
     pub(crate) mem_limit: Option<Bytes>,
     /// Root of rooted collectives: a rank, fixed:RANK, or rotate [default: 0]
     #[arg(
@@ -127,14 +133,14 @@ pub(crate) struct OsuArgs {
     pub(crate) vary_window: bool,
     /// Print message rates in addition to bandwidth: 1 or 0 [default: 1]
     #[arg(
-        short = 'R', long, value_name = "0|1", value_parser = values::as_in_c(values::number::<u8>(0..=1)),
+        short = 'R', long, value_name = "0|1", value_parser = values::c_number::<u8>(0..=1),
         help_heading = OF_OMB
     )]
     pub(crate) print_rate: Option<u8>,
     /// Pairs of ranks that communicate at the same time [default: as many as the ranks allow]
     #[arg(
         short = 'p', long, value_name = "PAIRS", allow_hyphen_values = true,
-        value_parser = values::as_in_c(values::number::<u32>(0..=u32::MAX)), help_heading = OF_OMB
+        value_parser = values::c_number::<u32>(0..=u32::MAX), help_heading = OF_OMB
     )]
     pub(crate) num_pairs: Option<u32>,
     /// Draw the time of each iteration of each size: in the terminal, or in files of the current directory named as the program
