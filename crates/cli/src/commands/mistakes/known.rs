@@ -336,7 +336,7 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("imb IMB-MPI1 -contig_type vector", "base_vec"),
     ("imb IMB-MPI1 Allreduce -msglog 1 -zero_size off", "has elements of 4 bytes: choose larger"),
     ("imb IMB-MPI1 -root_shift maybe", "[possible values: on, off"),
-    ("imb IMB-MPI1 PingPong -n 1", "needs 2 ranks, has 1"),
+    ("imb IMB-MPI1 PingPong -n 1", "PingPong needs 2 ranks, has 1"),
     ("imb IMB-MPI1 PingPong Bcast Exchange -multi 0", "add -exclude Exchange,PingPong"),
     ("links --quick", "which ombx run, congestion, ab has"),
     ("links --fail-on 20%", "--expect 'latency<2us'"),
