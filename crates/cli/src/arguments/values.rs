@@ -37,24 +37,34 @@ thread_local! {
     static READ_AS_C: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Accepts what a parser accepts, and numbers as `atoi` and `atof` of C read them: what follows a number is ignored. [`notes_of_numbers`]
-/// says so.
+/// Accepts what a parser accepts, and whole numbers as `atoi` of C reads them: what follows a number is ignored. [`notes_of_numbers`] says
+/// so.
 pub(crate) fn as_in_c<T, E: Display>(
     parser: impl Fn(&str) -> Result<T, E> + Clone,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
-    move |text: &str| {
-        parser(text).or_else(|error| {
-            let read = [decimal, whole].into_iter().find_map(|number| {
-                let text = shortened(text, number);
-                Some((parser(&text).ok()?, text))
-            });
-            let (value, short) = read.ok_or_else(|| error.to_string())?;
-            if text.trim().trim_start_matches('+') != short {
-                READ_AS_C.with_borrow_mut(|notes| notes.push(format!("{text:?} is read as {short:?}")));
-            }
-            Ok(value)
-        })
+    move |text: &str| parser(text).or_else(|error| read_as_c(text, whole, &parser, &error))
+}
+
+/// Accepts what a parser accepts, and numbers as `atof` of C reads them.
+pub(crate) fn decimal_in_c<T, E: Display>(
+    parser: impl Fn(&str) -> Result<T, E> + Clone,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text: &str| parser(text).or_else(|error| read_as_c(text, decimal, &parser, &error))
+}
+
+/// Reads a text whose numbers are as long as `length` says. Fails with the error of the whole text.
+fn read_as_c<T, E: Display>(
+    text: &str,
+    length: fn(&str) -> usize,
+    parser: impl Fn(&str) -> Result<T, E>,
+    error: &E,
+) -> Result<T, String> {
+    let short = shortened(text, length);
+    let value = parser(&short).map_err(|_| error.to_string())?;
+    if text.trim().trim_start_matches('+') != short {
+        READ_AS_C.with_borrow_mut(|notes| notes.push(format!("{text:?} is read as {short:?}")));
     }
+    Ok(value)
 }
 
 /// Accepts a number within a range, as [`as_in_c`].
@@ -178,7 +188,7 @@ mod tests {
 
     #[test]
     fn every_number_of_a_list_ends_where_c_ends_it() {
-        let seconds = as_in_c(|text: &str| text.parse::<f64>().map_err(|e| e.to_string()));
+        let seconds = decimal_in_c(|text: &str| text.parse::<f64>().map_err(|e| e.to_string()));
         assert_eq!(
             ["1.5s", "1e1s", "2.", ".5h"].map(|text| seconds(text).ok()),
             [1.5, 10.0, 2.0, 0.5].map(Some)

@@ -42,7 +42,7 @@ pub(crate) struct ImbArgs {
     )]
     pub(crate) iter: Option<Iterations>,
     /// Maximum seconds of a row, which then has fewer iterations [default: 10]
-    #[arg(long, value_name = "SECONDS", value_parser = values::as_in_c(seconds), help_heading = OF_IMB)]
+    #[arg(long, value_name = "SECONDS", value_parser = values::decimal_in_c(seconds), help_heading = OF_IMB)]
     pub(crate) time: Option<Duration>,
     /// What changes the number of iterations [default: dynamic]
     #[arg(long, value_name = "POLICY", value_parser = some_of(&POLICIES), ignore_case = true, help_heading = OF_IMB)]
@@ -67,11 +67,11 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "on|off", value_enum, ignore_case = true, help_heading = OF_IMB)]
     pub(crate) zero_size: Option<Switch>,
     /// Limit of the buffers of a process in GiB; rows that need more are skipped [default: the free memory]
-    #[arg(long, value_name = "GIB", value_parser = values::as_in_c(gibibytes), help_heading = OF_IMB)]
+    #[arg(long, value_name = "GIB", value_parser = values::decimal_in_c(gibibytes), help_heading = OF_IMB)]
     pub(crate) mem: Option<u64>,
     /// Use buffers that are not in the cache: size of the last-level cache in MiB, or -1 for the size that the system has, and length of its lines in bytes: -off_cache 32,64
     #[arg(
-        long, value_name = "MIB[,LINE]", value_parser = values::as_in_c(OffCache::parse), allow_hyphen_values = true,
+        long, value_name = "MIB[,LINE]", value_parser = values::decimal_in_c(OffCache::parse), allow_hyphen_values = true,
         help_heading = OF_IMB
     )]
     pub(crate) off_cache: Option<OffCache>,
