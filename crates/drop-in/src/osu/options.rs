@@ -418,14 +418,16 @@ impl Reader<'_> {
     fn words<'o>(&mut self, options: &'o OsuOptions) -> &'o [String] {
         let words = &options.buffers;
         let names_device = words.iter().any(|word| word != "H");
-        if names_device && options.accelerator.is_none() && options.sees_devices {
-            if let Some(why) = without_devices() {
-                let given = words.join(" ");
-                self.notes.push(format!(
-                    "{given} has no effect, as in an OMB without support for devices: buffers are in host memory ({why})"
-                ));
-                return &[];
-            }
+        if names_device
+            && options.accelerator.is_none()
+            && options.sees_devices
+            && let Some(why) = without_devices()
+        {
+            let given = words.join(" ");
+            self.notes.push(format!(
+                "{given} has no effect, as in an OMB without support for devices: buffers are in host memory ({why})"
+            ));
+            return &[];
         }
         words
     }
