@@ -20,6 +20,7 @@ pub mod shim;
 pub mod sockets;
 pub mod stand_in;
 pub mod terminal;
+pub mod upstream;
 pub mod walkthrough;
 
 pub use ombx_toolchain::process;

@@ -8,8 +8,6 @@ use crate::{Done, Files, Job, mpi};
 const OMB: &str = include_str!("omb-7.4.txt");
 /// Options of a short run at 8 bytes.
 pub const QUICK: [&str; 6] = ["-m", "8:8", "-i", "100", "-x", "10"];
-/// Program whose sizes ombx chooses: a swap needs an integer of 8 bytes, where OMB has one of 1 byte.
-const SWAP: &str = "osu_cas_latency";
 
 /// Links of all OSU programs.
 pub struct Links(Files);
@@ -137,24 +135,17 @@ fn with_widths(line: &str) -> String {
     text + rest
 }
 
-/// Returns what ombx prints for an output of OMB, masked, with the one size of a swap, and without what OMB prints above the tables of
-/// neighbourhoods.
-pub fn expected(program: &str, stdout: &str) -> String {
+/// Returns what ombx prints for an output of OMB, masked, and without what OMB prints above the tables of neighbourhoods.
+pub fn expected(stdout: &str) -> String {
     let is_of_graph = |line: &&str| line.starts_with("Dimensions size") || line.starts_with("Time took");
     let text: Vec<&str> = stdout.lines().filter(|line| !is_of_graph(line)).collect();
-    let text = masked(&text.join("\n"));
-    if program == SWAP { text.replace("\n1<", "\n8<") } else { text }
+    masked(&text.join("\n"))
 }
 
 /// Panics unless a program has printed what OMB prints.
 #[track_caller]
 pub fn prints_what_omb_prints(recorded: &Recorded, done: &Done) {
-    let output = if recorded.program == SWAP {
-        recorded.output.replace("\n1<", "\n8<")
-    } else {
-        recorded.output.into()
-    };
-    assert_eq!(masked(&done.stdout), output, "{recorded:?}\n{done}");
+    assert_eq!(masked(&done.stdout), recorded.output, "{recorded:?}\n{done}");
 }
 
 /// Panics unless a run with [`QUICK`] has printed what OMB prints. Programs that OMB 7.4 does not have print a title like its own and
@@ -177,6 +168,5 @@ pub fn looks_like_omb(name: &str, done: &Done) {
     } else {
         plain.output.to_owned()
     };
-    let output = if name == SWAP { kept.replace("\n1<", "\n8<") } else { kept };
-    assert_eq!(masked(&done.stdout), output, "{name}\n{done}");
+    assert_eq!(masked(&done.stdout), kept, "{name}\n{done}");
 }

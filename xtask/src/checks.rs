@@ -150,9 +150,12 @@ pub(crate) const CHECKS: &[Check] = &[
     check("browser", Tier::Nightly, "pages in Chromium", |run| {
         with_tools(run, Need::Browser, || run.tests("browser", &["--test", "browser"]))
     }),
-    jobs("monitoring", Tier::Nightly, "rules of Prometheus, checks of ReFrame", |run| {
-        with_tools(run, Need::Packaging, || run.tests("monitoring", &["--test", "monitoring"]))
-    }),
+    jobs(
+        "monitoring",
+        Tier::Nightly,
+        "rules of Prometheus, checks of ReFrame, recipes for Slurm and NHC",
+        |run| with_tools(run, Need::Packaging, || run.tests("monitoring", &["--test", "monitoring"])),
+    ),
     jobs("instructions", Tier::Nightly, "instructions of timed loops beside those of C", |run| {
         with_tools(run, Need::Valgrind, || {
             delegated(run, "instructions", Program::Fidelity, &["--instructions", "--sample"])

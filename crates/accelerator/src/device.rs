@@ -64,9 +64,9 @@ pub(crate) fn counted(driver: &Driver) -> Result<u32> {
     match u32::try_from(count) {
         Ok(count) if count > 0 => Ok(count),
         _ => {
-            let [_, _, option, devices] = library(driver.api);
+            let [_, name, devices] = library(driver.api);
             Err(Error::usage(format!(
-                "{option}: the driver is installed, but this process sees no device on this host: look at {devices}"
+                "{name} is installed, but this process sees no device on this host: look at {devices}"
             )))
         }
     }

@@ -60,13 +60,11 @@ enum DescribeError {
     Returns(unsafe extern "C" fn(c_int) -> *const c_char),
 }
 
-/// Returns the library of a driver, its name for people, the option that needs it, and what shows and limits its devices.
-pub(crate) const fn library(api: Api) -> [&'static str; 4] {
+/// Returns the library of a driver, its name for people, and what shows and limits its devices.
+pub(crate) const fn library(api: Api) -> [&'static str; 3] {
     match api {
-        Api::Cuda => {
-            ["libcuda.so.1", "the NVIDIA driver", "--memory cuda", "nvidia-smi and CUDA_VISIBLE_DEVICES"]
-        }
-        Api::Rocm => ["libamdhip64.so", "ROCm", "--memory rocm", "rocm-smi and ROCR_VISIBLE_DEVICES"],
+        Api::Cuda => ["libcuda.so.1", "the NVIDIA driver", "nvidia-smi and CUDA_VISIBLE_DEVICES"],
+        Api::Rocm => ["libamdhip64.so", "ROCm", "rocm-smi and ROCR_VISIBLE_DEVICES"],
     }
 }
 
@@ -76,11 +74,11 @@ impl Driver {
     /// # Errors
     /// Usage error if the library is missing, lacks a function, or finds no device that it can use.
     pub(crate) fn load(api: Api) -> Result<Driver> {
-        let [file, name, option, devices] = library(api);
+        let [file, name, devices] = library(api);
         // SAFETY: the initialisers of the driver's library have no preconditions.
         let library = unsafe { Library::new(file) }.map_err(|e| {
             Error::usage(format!(
-                "{option} needs {name}, but {file} cannot be loaded ({e}): install it, or add its \
+                "memory of devices needs {name}, but {file} cannot be loaded ({e}): install it, or add its \
                  directory to LD_LIBRARY_PATH"
             ))
         })?;
@@ -97,7 +95,7 @@ impl Driver {
                     };
                     *library.get(symbol.as_bytes()).map_err(|_| {
                         Error::usage(format!(
-                            "{option}: {file} has no function {symbol}: install a newer version of {name}"
+                            "{file} has no function {symbol}: install a newer version of {name}"
                         ))
                     })?
                 }};
@@ -142,7 +140,7 @@ impl Driver {
             let code = init(0);
             if code != 0 {
                 return Err(Error::usage(format!(
-                    "{option}: {name} finds no device that it can use ({}): look at {devices}",
+                    "{name} finds no device that it can use ({}): look at {devices}",
                     driver.error(code)
                 )));
             }

@@ -110,6 +110,7 @@ impl<O: Operation, S: Synchronization, M: Mode> Kernel for Access<O, S, M> {
         let blocks = Blocks::from_values(&case.values)?;
         let divided = blocks.map_or(case.bytes.0, Blocks::divided);
         let (element, op) = Self::elements(case, divided);
+        O::refuse_crash(kind, element.width())?;
         let slots =
             Slots { element, ..Slots::new(case.bytes.0, case.depth()) }.of_blocks(blocks).copied(cx, 1)?;
         let (locals, local_slots) = (O::LOCALS, slots.count);

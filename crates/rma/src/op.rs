@@ -9,7 +9,7 @@ use ombx_core::{
     error::Result,
     result::Check,
 };
-use ombx_mpi::{Epoch, Window};
+use ombx_mpi::{Epoch, Window, WindowKind, compare_and_swap_works};
 
 use crate::{
     entry::{FLUSH, OSU_PASSIVE, bandwidth, bidirectional_bandwidth, latency},
@@ -31,6 +31,10 @@ pub trait Operation: 'static {
     /// Whether the operation returns a request, which needs a passive target (MPI 4.1, 12.3.5).
     const HAS_REQUESTS: bool = false;
 
+    /// Refuses a kind of window and a width of elements with which the library crashes in the operation.
+    fn refuse_crash(_: WindowKind, _: u64) -> Result<()> {
+        Ok(())
+    }
     /// Issues the operation on one slot. The synchronisation completes it.
     fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()>;
     /// Runs after the last operation of an iteration, before the synchronisation.
@@ -270,6 +274,10 @@ impl Operation for CompareAndSwap {
     const ONE_ELEMENT: bool = true;
     const ITERATIONS_PER_CHECK: u64 = 2;
 
+    fn refuse_crash(kind: WindowKind, width: u64) -> Result<()> {
+        compare_and_swap_works(kind, width)
+    }
+
     #[inline(always)]
     fn issue(epoch: &Epoch<'_>, slot: u32) -> Result<()> {
         epoch.compare_and_swap(slot)
@@ -294,5 +302,4 @@ ombx_core::inventory::submit!(
     latency::<CompareAndSwap>("rma.cas_latency", "one compare_and_swap and its synchronisation")
         .sizes("8")
         .osu("osu_cas_latency", "OSU MPI_Compare_and_swap latency Test")
-        .available(ombx_mpi::compare_and_swap_works)
 );

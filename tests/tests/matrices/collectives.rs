@@ -272,7 +272,7 @@ fn the_memory_limit_applies_to_the_buffers_of_a_rank() {
     let outcomes: Vec<Outcome> = kept.run().rows.into_iter().map(|row| row.outcome).collect();
     // A root of gather has 3 blocks, a rank of alltoall has 4, a rank of allreduce has 2.
     let skipped = |bytes: u32| {
-        Outcome::Skipped(format!("needs {bytes} bytes of buffers on rank 0, --memory-limit is 2500"))
+        Outcome::Skipped(format!("needs {bytes} bytes of buffers on rank 0, the memory limit is 2500"))
     };
     assert_eq!(outcomes, [skipped(3000), skipped(4000), Outcome::Ok], "{done}");
 }

@@ -25,6 +25,7 @@ mod numbering;
 mod one_sided;
 mod originals;
 mod osu;
+mod persistent;
 mod sockets;
 mod suites;
 mod third_party;

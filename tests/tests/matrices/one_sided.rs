@@ -275,19 +275,23 @@ fn every_synchronisation_makes_its_calls() {
     }
 }
 
-/// Checks that rows name the reason and the remedy where the library would crash.
+/// Open MPI 4 crashes with integers of 8 bytes on windows that it allocates: only these rows are skipped, and name the remedy.
 #[test]
 fn compare_and_swap_is_unavailable_where_it_crashes() {
     if !mpi::is_open_mpi() {
         return;
     }
     let kept = Kept::new();
-    let done = kept.job("rma.cas_latency --sync all --win all --iterations 10").run().expect(4);
+    let done = kept.job("rma.cas_latency --sync all --win all --iterations 10").run();
     let run = kept.run();
     assert!(!run.rows.is_empty(), "{done}");
     for row in &run.rows {
-        let Outcome::Skipped(why) = &row.outcome else { panic!("{}: {:?}\n{done}", row.key, row.outcome) };
-        assert!(why.contains("OMPI_MCA_osc=^rdma"), "{why}");
+        match &row.outcome {
+            Outcome::Skipped(why) if row.axes["win"] == "allocate" => {
+                assert!(why.contains("OMPI_MCA_osc=^rdma"), "{why}");
+            }
+            outcome => assert_eq!((outcome, row.axes["win"] == "allocate"), (&Outcome::Ok, false), "{done}"),
+        }
     }
 }
 

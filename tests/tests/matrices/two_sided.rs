@@ -144,7 +144,7 @@ fn cold_buffers_that_do_not_fit_are_skipped() {
     let words = "p2p.latency --cache cold --cache-size 64K --memory-limit 200K --sizes 8 -n 2 --iterations \
                  9 --allow-skips";
     let done = kept.job(words).run().expect(0);
-    assert!(done.stdout.contains("--memory-limit is 204800"), "{done}");
+    assert!(done.stdout.contains("the memory limit is 204800"), "{done}");
 }
 
 /// The attached buffer holds 8 windows, and its length is an int.

@@ -1,4 +1,5 @@
-//! Programs that watch a cluster with ombx: alerts of Prometheus, and checks of ReFrame.
+//! Programs that watch a cluster with ombx: alerts of Prometheus, checks of ReFrame, and recipes of the guide for Slurm and NHC.
 
 mod prometheus;
+mod recipes;
 mod reframe;

@@ -1,14 +1,16 @@
 //! The checks of `packaging/reframe`, run by ReFrame on its local scheduler.
 
-use std::{env, path::Path};
+use std::{env, path::Path, time::Duration};
 
 use ombx_tests::{
     Files, Job, mpi,
     reframe::{self, Report},
-    skipped,
+    skipped, upstream,
 };
 use serde_json::Value;
 
+/// Time limit of the check of OMB in ReFrame's library.
+const LIBRARY: Duration = Duration::from_secs(240);
 /// Checks of a site: those that must pass, and one for each reason to fail.
 const SITE: &str = r"
 import reframe as rfm
@@ -241,6 +243,42 @@ fn checks_of_reframe_itself_read_the_osu_programs() {
             assert!(value[0].as_f64().is_some_and(|value| value > 0.0), "{name}: {values}");
         }
     }
+}
+
+/// Options of ReFrame for the check of OMB in its library: on this host, on two ranks, with few iterations.
+const OF_LIBRARY: &str = "--nocolor --exec-policy=serial --run --name ^osu_run -S valid_systems=* -S \
+                          valid_prog_environs=* -S num_tasks=2 -S num_iters=10 --checkpath";
+
+/// The check has the words `D D` also where there is no device.
+#[test]
+fn the_check_of_the_library_of_reframe_passes() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let address = "https://github.com/reframe-hpc/reframe";
+    let found = reframe::program(directory).and_then(|program| {
+        Ok((program, upstream::sources("OMBX_TEST_REFRAME", directory, address, "v4.10.4")?))
+    });
+    let (reframe, sources) = match found {
+        Ok(found) => found,
+        Err(why) => return skipped(&why),
+    };
+    let files = Files::default();
+    let links = files.path("bin");
+    Job::ombx("osu --install-links").arg(&links).run().expect(0);
+    let report = files.path("report.json");
+    let done = Job::new(&reframe)
+        .args(OF_LIBRARY.split_whitespace())
+        .arg(sources.join("hpctestlib/microbenchmarks/mpi/osu.py"))
+        .args(["--prefix".as_ref(), files.root(), "--report-file".as_ref(), &report])
+        .env("PATH", format!("{}:{}", links.display(), env::var("PATH").unwrap()))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("OMBX_MPIEXEC", mpi::mpiexec())
+        .env("HOME", files.root())
+        .env("TMPDIR", files.root())
+        .directory(files.root())
+        .limit(LIBRARY)
+        .run()
+        .expect(0);
+    assert_eq!(Report::read(&report).count(), 4, "{done}");
 }
 
 /// Compares the performance variables of a check of latency with the row that ombx wrote.

@@ -318,7 +318,7 @@ fn osu_programs_take_the_options_of_omb() {
     let refused = [
         ("osu_latency -d openacc D D", "supports cuda, rocm and managed"),
         ("osu_latency_mp -d cuda D D", "host memory only"),
-        ("osu_latency -d cuda DD D", "give H, D, MD or MH"),
+        ("osu_latency -d cuda DD D", "no kind of memory (H, D, MD, MH)"),
     ];
     for (words, expected) in refused {
         let done = Job::ombx(&format!("osu {words}")).run().expect(2);

@@ -31,3 +31,21 @@ fn links_print_the_tables_of_imb() {
         assert!((row[3] - expected).abs() < 0.011 + expected * 0.01 / row[1], "{done}");
     }
 }
+
+#[test]
+fn values_are_read_as_imb_reads_them() {
+    for (line, note) in [
+        ("IMB-MPI1 Bcast -npmin 1000000000 -msgsize 8", ""),
+        (
+            "IMB-MPI1 Bcast -npmin 2x -msglog 3:3 -zero_size OFF",
+            "\"2x\" is read as \"2\": IMB ignores what follows a number",
+        ),
+        ("IMB-MPI1 Bcast -time 1.5s -msglog 3:3 -zero_size No", "\"1.5s\" is read as \"1.5\""),
+        ("IMB-MPI1 Bcast -mem 0.5GB -msglog 3b:3 -zero_size OFF", "\"3b:3\" is read as \"3:3\""),
+        ("IMB-MPI1 PingPong -iter_policy OFF -msgsize 8", ""),
+    ] {
+        let done = Job::ombx(&format!("imb {line} -iter 5")).run().expect(0);
+        assert!(done.stdout.lines().any(|row| row.split_whitespace().next() == Some("8")), "{line}\n{done}");
+        assert!(done.stderr.contains(note), "{line}\n{done}");
+    }
+}

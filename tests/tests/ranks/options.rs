@@ -212,7 +212,7 @@ const SKIPPED: [(&str, &str, &str); 11] = [
     (
         "p2p.latency",
         "cache = 'cold'\ncache-size = '64K'\nmemory-limit = '200K'\nsizes = 8",
-        "--memory-limit is 204800",
+        "the memory limit is 204800",
     ),
     ("p2p.latency", "sizes = '1T'", "4194304 MiB of buffers"),
     (

@@ -26,7 +26,11 @@ use ombx_record::{
 };
 
 use self::arguments::{ImbArgs, OF_IMB, OF_THREADS};
-use crate::{arguments::argv, commands::help::page::Page, lookup};
+use crate::{
+    arguments::{argv, values},
+    commands::help::page::Page,
+    lookup,
+};
 
 /// Lists programs, installs links, prints help, or measures.
 pub(crate) fn imb(registry: &Registry, parser: &Command, matches: &ArgMatches, args: ImbArgs) -> Result<u8> {
@@ -83,6 +87,7 @@ pub(crate) fn prepare(
     }
     let entries = selected(&args, program)?;
     let mut notes = plan::notes(&options, &entries);
+    notes.extend(values::notes_of_numbers("IMB"));
     if program.has_threads() {
         notes.extend(threads::notes(&options));
     }
@@ -134,12 +139,18 @@ pub(crate) fn prepare(
         matrix: args.map,
         benchmarks,
     };
+    // A user has typed the names of IMB.
+    let names: Vec<_> = shown.benchmarks.iter().map(|table| (table.bench, table.name)).collect();
+    let named = |error: Error| {
+        let text = error.to_string();
+        Error::new(error.kind(), names.iter().fold(text, |text, (bench, name)| text.replace(bench, name)))
+    };
     let (file, existing) = args.file.beside_format()?;
     let screen = Screen::Imb(shown);
     let output = Destination { screen, file, existing, quiet: true, ..Destination::default() };
     let read = [("the file of -msglen", args.msglen), ("the file of -input", args.input)];
     let read_from = read.into_iter().filter_map(|(what, path)| Some((what, path?))).collect();
-    let job = Job::one_launch(args.start.into(), output, parts, ranks, ranks_or_default)?;
+    let job = Job::one_launch(args.start.into(), output, parts, ranks, ranks_or_default).map_err(named)?;
     Ok((Job { read_from, ..job }, notes))
 }
 

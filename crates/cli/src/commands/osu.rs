@@ -2,7 +2,7 @@
 
 pub(crate) mod arguments;
 
-use clap::{ArgMatches, Command, parser::ValueSource};
+use clap::{ArgMatches, Args as _, Command, parser::ValueSource};
 use ombx_core::{benchmark::Registry, measure::runner::Part, two_sided::pattern::Buffers};
 use ombx_drop_in::{
     imb,
@@ -27,9 +27,9 @@ use ombx_record::{
     order::each_once,
 };
 
-use self::arguments::OsuArgs;
+use self::arguments::{OF_OMB, OsuArgs};
 use crate::{
-    arguments::{argv, parameters},
+    arguments::{argv, parameters, values},
     commands::help::page::Page,
     lookup,
 };
@@ -56,7 +56,7 @@ pub(crate) fn osu(registry: &Registry, parser: &Command, matches: &ArgMatches, a
     let started =
         detection::launcher().and_then(|started| started.ranks).and_then(|ranks| ranks.try_into().ok());
     let ranks = started.or(args.start.ranks);
-    if let Some(why) = ranks.and_then(|ranks| program.refusal(ranks, args.num_pairs)) {
+    if let Some(why) = ranks.and_then(|ranks| program.refusal(ranks, args.pairs())) {
         if !prints {
             // Open MPI ends rank 0 as soon as another rank fails. The code of rank 0 is that of the job.
             return Ok(0);
@@ -64,24 +64,29 @@ pub(crate) fn osu(registry: &Registry, parser: &Command, matches: &ArgMatches, a
         stderr_line!("ombx: {why}");
         return Ok(Exit::Refused.code());
     }
-    let (job, notes) = prepare(matches, args, &program)?;
+    // A user has typed the name of the program, and not that of the benchmark.
+    let bench = program.choice.bench.name;
+    let named = |error: Error| Error::new(error.kind(), error.to_string().replace(bench, program.osu.name));
+    let (job, notes) = prepare(matches, args, &program).map_err(named)?;
     if prints {
         notes.iter().for_each(|note| note_line!("ombx: {name}: {note}"));
     }
-    role::run(&job)
+    role::run(&job).map_err(named)
 }
 
 /// Validates the options of a program and builds its job. Returns it with notes about differences from OMB. Starts nothing.
 pub(crate) fn prepare(matches: &ArgMatches, args: OsuArgs, program: &Program) -> Result<(Job, Vec<String>)> {
+    reject_words(&args, program)?;
     reject_of_others(matches, &args, program)?;
     let given = args.options();
     options::reject(&given, program)?;
     if args.session {
         mpiexec::sessions_exist()?;
     }
-    let (plan, columns, notes) = options::read(&given, program)?;
+    let (plan, columns, mut notes) = options::read(&given, program)?;
+    notes.extend(values::notes_of_numbers("OMB"));
     let rooted = args.root_rank.map_or(0, |root| root.first().0.saturating_add(1));
-    let wanted = program.choice.bench.ranks.layout.ranks_wanted(args.num_pairs).max(rooted);
+    let wanted = program.choice.bench.ranks.layout.ranks_wanted(plan.pairs()).max(rooted);
     let start = Start::from(args.start.clone());
     let ranks = start.ranks.unwrap_or(wanted);
     if detection::launcher().is_none() {
@@ -168,6 +173,33 @@ fn unknown(registry: &Registry, name: &str, full: &str) -> Error {
         "ombx osu lists them".to_owned()
     };
     Error::usage(format!("{name:?} is no OSU program; {instead}"))
+}
+
+/// Rejects words that are no kinds of memory, such as a value of an option that takes none.
+fn reject_words(args: &OsuArgs, program: &Program) -> Result<()> {
+    let takes_words = OWN.iter().all(|(_, id, has)| *id != "buffers" || has(program));
+    let is_kind = |word: &str| takes_words && ["H", "D", "M", "MD", "MH"].contains(&word);
+    if let Some(word) = args.buffers.iter().find(|word| !is_kind(word)) {
+        let memory = if takes_words { ", and no kind of memory (H, D, MD, MH)" } else { "" };
+        let command = OsuArgs::augment_args(Command::new(""));
+        let is_own = |arg: &&clap::Arg| OWN.iter().all(|(_, id, has)| arg.get_id() != id || has(program));
+        let takes_value = |arg: &&clap::Arg| {
+            arg.get_help_heading() == Some(OF_OMB)
+                && arg.get_action().takes_values()
+                && !arg.is_require_equals_set()
+        };
+        let with_value = command.get_arguments().filter(takes_value).filter(is_own);
+        let names: Vec<String> =
+            with_value.filter_map(|arg| Some(format!("-{}", arg.get_short()?))).collect();
+        return Err(Error::usage(format!(
+            "{word:?} follows no option that takes a value{memory}: {} take one, and -c and -z without a blank",
+            names.join(", ")
+        )));
+    }
+    if args.buffers.len() > 2 {
+        return Err(Error::usage("give at most two kinds of buffer memory, one for each rank, as in H H"));
+    }
+    Ok(())
 }
 
 /// Rejects an option that the program does not have.

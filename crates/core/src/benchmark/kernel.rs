@@ -204,7 +204,7 @@ impl<'a> Context<'a> {
             let allowed = if mine > limit {
                 let rank = self.rank();
                 Err(Error::unsupported(format!(
-                    "needs {mine} bytes of buffers on rank {rank}, --memory-limit is {limit}"
+                    "needs {mine} bytes of buffers on rank {rank}, the memory limit is {limit}"
                 )))
             } else {
                 Ok(())

@@ -116,7 +116,8 @@ pub(super) fn neighbourhood(given: Option<&str>, program: &Program) -> Result<Ch
         return Ok(Chosen::default());
     }
     let given = given.unwrap_or("cart:1:1");
-    match given.split_once(':').unwrap_or((given, "")) {
+    let (kind, rest) = given.split_once(':').unwrap_or((given, ""));
+    match (kind.to_ascii_lowercase().as_str(), rest) {
         ("cart", "") => Ok(values(Topology::Torus, &[])),
         ("cart", torus) => {
             TORUS.read(torus).map_err(|e| refusal("-N", given, &e))?;

@@ -13,7 +13,7 @@ use ombx_host::performance::{INSTRUCTIONS, kernel_meter};
 use ombx_record::{
     error::{Error, Result},
     order::each_once,
-    unit::{Bytes, parse_sizes},
+    unit::{Bytes, counted, parse_sizes},
 };
 
 use crate::osu::{
@@ -23,6 +23,9 @@ use crate::osu::{
 
 /// Default of `-W`.
 const WINDOW: u32 = 64;
+/// Memory limit of OMB without `-M`, and the least one.
+const MEMORY_LIMIT: Bytes = Bytes(512 << 20);
+const LEAST_MEMORY_LIMIT: Bytes = Bytes(1 << 20);
 /// Window sizes of `-V`.
 const WINDOWS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
@@ -93,6 +96,8 @@ pub struct OsuOptions {
     pub verbose: bool,
     /// Number of ranks that a launcher or the user has chosen.
     pub ranks: Option<u64>,
+    /// Whether the devices of this host are those of the ranks.
+    pub sees_devices: bool,
 }
 
 /// OMB's `-m [MIN:]MAX`, of which one part may be absent.
@@ -128,7 +133,6 @@ impl MessageSize {
 /// Usage error for an option or a value that the program or ombx does not have.
 pub fn read(options: &OsuOptions, program: &Program) -> Result<(Plan, OsuColumns, Vec<String>)> {
     let types = datatypes(options, program)?;
-    check_memory(options)?;
     let mut reader = Reader { program, notes: Vec::new(), chosen: Chosen::default(), accelerator: None };
     if options.validation_warmup {
         reader.notes.push("-u has no effect: data is verified after each row, not during warm-up".into());
@@ -173,10 +177,11 @@ pub fn read(options: &OsuOptions, program: &Program) -> Result<(Plan, OsuColumns
             .notes
             .push("-W, -z and -c have no effect beside -V, which has fixed window sizes and columns".into());
     }
+    let pairs = reader.pairs(options);
     // An operation on one element has the size of each type.
     let several_types = reader.chosen.texts(ElementType::PARAMETER).len() > 1;
     let chosen = &mut reader.chosen;
-    chosen.choose(options.num_pairs.map(PairCount));
+    chosen.choose(pairs);
     chosen.choose(if bench.ranks.threading == Threading::Multiple { threads(options)? } else { None });
     chosen.choose(options.session.then_some(Initialization::Session));
     chosen.choose(options.root_rank);
@@ -255,7 +260,7 @@ fn counters(given: &str) -> Result<Vec<(&'static str, &'static str)>> {
         )));
     }
     let find = |name: &str| {
-        let known = EVENTS.into_iter().find(|(event, _)| *event == name.trim());
+        let known = EVENTS.into_iter().find(|(event, _)| event.eq_ignore_ascii_case(name.trim()));
         let all = || EVENTS.map(|(event, _)| event).join(", ");
         known.ok_or_else(|| Error::usage(format!("-P {given}: {name:?} is none of {}", all())))
     };
@@ -282,18 +287,6 @@ pub fn reject(options: &OsuOptions, program: &Program) -> Result<()> {
         Some((_, why)) => Err(Error::usage(format!("{}: {why}", program.osu.name))),
         None => datatypes(options, program).map(drop),
     }
-}
-
-/// Checks the words for the memory of the buffers.
-fn check_memory(options: &OsuOptions) -> Result<()> {
-    let is_kind = |word: &str| ["H", "D", "M", "MD", "MH"].contains(&word);
-    if let Some(word) = options.buffers.iter().find(|word| !is_kind(word)) {
-        return Err(Error::usage(format!("{word:?} is not a kind of buffer memory: give H, D, MD or MH")));
-    }
-    if options.buffers.len() > 2 {
-        return Err(Error::usage("give at most two kinds of buffer memory, one for each rank, as in H H"));
-    }
-    Ok(())
 }
 
 /// Returns the element types that `-T` chooses; none without `-T`, and for programs that have no choice of types.
@@ -358,7 +351,9 @@ impl Reader<'_> {
     /// allocates no such memory.
     fn memory(&mut self, options: &OsuOptions) -> Result<()> {
         let is_collective = self.program.kind == ProgramKind::Collective;
-        let (api, named) = match options.accelerator.as_deref() {
+        let words = self.words(options);
+        let accelerator = options.accelerator.as_ref().map(|name| name.to_ascii_lowercase());
+        let (api, named) = match accelerator.as_deref() {
             None => (Api::Cuda, None),
             Some("cuda") => (Api::Cuda, Some(OsuAccelerator::Cuda)),
             Some("rocm") => (Api::Rocm, Some(OsuAccelerator::Rocm)),
@@ -366,11 +361,13 @@ impl Reader<'_> {
             Some("managed") if !is_collective => (Api::Cuda, None),
             Some("managed") => (Api::Cuda, Some(OsuAccelerator::Managed)),
             Some(other) => {
-                return Err(Error::usage(format!("-d {other}: this build supports cuda, rocm and managed")));
+                return Err(Error::usage(format!(
+                    "-d {other}: ombx supports cuda, rocm and managed; without -d, buffers are in host memory"
+                )));
             }
         };
         let kind = self.program.kind;
-        let memory = match (&options.buffers[..], named) {
+        let memory = match (words, named) {
             (_, Some(OsuAccelerator::Managed)) => BufferMemory::both(Place::Managed(api)),
             (_, Some(_)) if is_collective => BufferMemory::both(Place::Device(api)),
             ([both], _) => BufferMemory::both(place(both, api, kind)),
@@ -414,6 +411,38 @@ impl Reader<'_> {
             );
         }
         Ok(())
+    }
+
+    /// Returns the words for the memory of the buffers. Without `-d` they have no effect on a host that has no devices, as in an OMB that
+    /// was built without support for them.
+    fn words<'o>(&mut self, options: &'o OsuOptions) -> &'o [String] {
+        let words = &options.buffers;
+        let names_device = words.iter().any(|word| word != "H");
+        if names_device
+            && options.accelerator.is_none()
+            && options.sees_devices
+            && let Some(why) = without_devices()
+        {
+            let given = words.join(" ");
+            self.notes.push(format!(
+                "{given} has no effect, as in an OMB without support for devices: buffers are in host memory ({why})"
+            ));
+            return &[];
+        }
+        words
+    }
+
+    /// Returns the number of pairs: as many as `-p` says and the ranks allow.
+    fn pairs(&mut self, options: &OsuOptions) -> Option<PairCount> {
+        let wanted = options.num_pairs?;
+        let most = options.ranks.map_or(wanted, |ranks| u32::try_from((ranks / 2).max(1)).unwrap_or(wanted));
+        if wanted > most {
+            self.notes.push(format!(
+                "-p {wanted}: the ranks make {}, as many as OMB measures",
+                counted(most, "pair")
+            ));
+        }
+        Some(PairCount(wanted.min(most)))
     }
 
     /// Chooses a value of each parameter: the option's, or OMB's default.
@@ -477,7 +506,7 @@ impl Reader<'_> {
     fn sizes(&mut self, options: &OsuOptions, types: &[ElementType]) -> Result<Vec<Bytes>> {
         let (least, most) = self.program.sizes();
         let asked = options.message_size;
-        let most = asked.and_then(|m| m.most).unwrap_or(most).min(self.limit(options));
+        let most = self.limited(asked.and_then(|m| m.most).unwrap_or(most), options);
         let least = asked.and_then(|m| m.least).unwrap_or(least.min(most));
         // As in OMB, sizes begin with one element. Without any row, the heading alone is printed.
         let widths = types.iter().map(|element| element.width());
@@ -503,13 +532,34 @@ impl Reader<'_> {
         Ok(own)
     }
 
-    /// Returns the largest message that OMB's memory limit allows: the limit divided by the number of ranks.
-    fn limit(&self, options: &OsuOptions) -> Bytes {
+    /// Returns the largest message of a collective that OMB's memory limit allows, at most `most`. Notes sizes that are left out.
+    fn limited(&mut self, most: Bytes, options: &OsuOptions) -> Bytes {
+        if self.program.kind != ProgramKind::Collective {
+            return most;
+        }
+        let given = options.mem_limit.unwrap_or(MEMORY_LIMIT);
+        let limit = given.max(LEAST_MEMORY_LIMIT);
+        if limit > given {
+            self.notes.push(format!("-M {given} is read as {limit}, the least limit of OMB"));
+        }
         let wanted = u64::from(self.program.choice.bench.ranks.layout.ranks_wanted(None));
-        options
-            .mem_limit
-            .map_or(Bytes(u64::MAX), |limit| Bytes(limit.0 / options.ranks.unwrap_or(wanted).max(1)))
+        let blocks = if self.program.has_blocks() { options.ranks.unwrap_or(wanted).max(1) } else { 1 };
+        let allowed = Bytes(limit.0 / blocks);
+        if allowed < most {
+            self.notes.push(format!(
+                "sizes above {allowed} are left out, as in OMB: the limit is {limit} of memory; -M raises it"
+            ));
+        }
+        most.min(allowed)
     }
+}
+
+/// Returns why this host has no device of CUDA, which words without `-d` mean.
+fn without_devices() -> Option<String> {
+    #[cfg(feature = "mpi")]
+    return ombx_accelerator::count(Api::Cuda).err().map(|why| why.to_string());
+    #[cfg(not(feature = "mpi"))]
+    return Some("this build has no MPI".to_owned());
 }
 
 /// Returns the memory that a word means in a program of this kind.
@@ -529,7 +579,7 @@ fn value_of(parameter: &Parameter, option: &str, given: &str) -> Result<&'static
     let names = parameter.names();
     names
         .iter()
-        .find(|name| **name == given)
+        .find(|name| name.eq_ignore_ascii_case(given))
         .copied()
         .ok_or_else(|| Error::usage(format!("{option} {given:?} is not one of {}", names.join(", "))))
 }

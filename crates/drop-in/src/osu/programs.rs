@@ -74,8 +74,6 @@ impl Program {
             ("win", "osu_get_acc_latency") => "create",
             ("sync", _) => "flush",
             ("buffers", _) => "single",
-            // MPI_CHAR is no integer, which a swap needs.
-            ("type", "osu_cas_latency") => return None,
             // What is moved are bytes.
             ("type", _) if parameter.default == Some(ElementType::Byte.name()) => return None,
             ("type", _) => "char",
@@ -87,6 +85,12 @@ impl Program {
     /// Returns OMB's smallest and largest message by default.
     pub(crate) fn sizes(&self) -> (Bytes, Bytes) {
         (Bytes(1), if self.kind == ProgramKind::Collective { LARGEST_COLLECTIVE } else { LARGEST })
+    }
+
+    /// Returns whether a rank has a block of each rank, so that OMB divides its memory limit by their number.
+    pub(crate) fn has_blocks(&self) -> bool {
+        let name = self.osu.name;
+        ["gather", "alltoall", "scatter"].iter().any(|call| name.contains(call)) && !name.contains("reduce")
     }
 
     /// Returns why OMB refuses this number of ranks, if it does. `pairs` tells whether the user asks for a number of pairs, which OMB

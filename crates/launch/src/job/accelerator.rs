@@ -21,6 +21,11 @@ fn interfaces<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> BTreeSet<Api> {
     chosen.filter_map(|name| BufferMemory::parse(name).ok()?.api()).collect()
 }
 
+/// Returns the interfaces of the drivers that a job needs, which ranks of a launcher must agree on.
+pub(crate) fn needed(work: &Work) -> Vec<String> {
+    interfaces(work.plans()).into_iter().map(|api| format!("{api:?}")).collect()
+}
+
 /// Returns the device that the user chose.
 fn chosen(plan: &Plan) -> Option<u32> {
     plan.chosen.text(&DEVICE)?.parse().ok()

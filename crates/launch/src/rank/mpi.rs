@@ -58,7 +58,7 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
         _ => Err(error),
     })?;
     // The launching process knows the ranks by the numbers of the launcher.
-    let measured = meet(team, state.pipe.as_mut())
+    let measured = meet(team, state.pipe.as_mut(), &accelerator::needed(work))
         .and_then(|()| ombx_mpi::grants(work.chosen_threading()))
         .and_then(|()| accelerator::open(work, team))
         .and_then(|()| match work.numbering() {
@@ -143,17 +143,24 @@ fn another(what: &str) -> Error {
 
 /// Fails on a rank that differs from rank 0: the caller must end the job then, because the others wait. Rank 0 sends process ID and host of
 /// each rank to the launching process. All ranks must call it.
-fn meet(team: &dyn Team, launching_process: Option<&mut File>) -> Result<()> {
+fn meet(team: &dyn Team, launching_process: Option<&mut File>, devices: &[String]) -> Result<()> {
     // Each rank of the user's launcher has read words and variables itself.
     let read =
         launching_process.is_none().then(|| (this_process::as_typed().split_off(1), this_process::threads()));
     let library = ombx_mpi::library_version();
     let (words, threads) = read.unzip();
-    let (first_words, first_threads, first_library) =
-        team.broadcast_message((words.clone(), threads.clone(), library.clone()))?;
+    let (first_words, first_threads, first_library, first_devices) =
+        team.broadcast_message((words.clone(), threads.clone(), library.clone(), devices.to_vec()))?;
     let same = [("command line", words == first_words), (THREADS, threads == first_threads)];
     let other = same.into_iter().find(|(_, is_same)| !is_same);
     other.map_or(Ok(()), |(what, _)| Err(another(what)))?;
+    // A drop-in program measures memory of the host where it finds no driver.
+    if devices != first_devices {
+        return Err(Error::fabric(format!(
+            "{} and the host of rank 0 differ in their drivers of devices: only one of them measures memory of devices",
+            hostname()
+        )));
+    }
     if library != first_library {
         return Err(Error::fabric(format!(
             "{} has loaded {library}, but rank 0 has loaded {first_library}: give every host the same MPI library",

@@ -23,7 +23,7 @@ use ombx_host::{
 };
 
 use crate::{
-    Comm, MpiTeam,
+    Comm, MpiTeam, WindowKind,
     runtime::device_support,
     sys::{self, error, session},
 };
@@ -99,52 +99,46 @@ pub(crate) fn library_name() -> String {
     library_version().split(',').next().unwrap_or_default().to_owned()
 }
 
-/// Checks that `MPI_Compare_and_swap` can be used.
+/// Checks that `MPI_Compare_and_swap` of elements of a width can be used on a kind of window.
 ///
 /// # Errors
-/// The library is Open MPI 4 with its component `osc/rdma`, which crashes in this call on one host (open-mpi/ompi#11349).
-/// The message names the environment variable that excludes the component.
-pub fn compare_and_swap_works() -> std::result::Result<(), String> {
+/// The library is Open MPI 4 with its component `osc/rdma`, which crashes on one host if the library allocates the window and an element has
+/// 8 bytes (open-mpi/ompi#11349). The message names the environment variable that excludes the component.
+pub fn compare_and_swap_works(kind: WindowKind, width: u64) -> Result<()> {
     let version = library_version();
-    let without_rdma = std::env::var("OMPI_MCA_osc").is_ok_and(|v| match v.strip_prefix('^') {
+    let without_rdma = env::var("OMPI_MCA_osc").is_ok_and(|v| match v.strip_prefix('^') {
         Some(excluded) => excluded.split(',').any(|c| c == "rdma"),
         None => !v.split(',').any(|c| c == "rdma"),
     });
-    if version.starts_with("Open MPI v4.") && !without_rdma {
-        Err(format!(
-            "{} crashes in MPI_Compare_and_swap; set OMPI_MCA_osc=^rdma,ucx",
-            version.chars().take("Open MPI v4.1.4".len()).collect::<String>()
-        ))
-    } else {
-        Ok(())
+    if kind == WindowKind::Allocate && width == 8 && version.starts_with("Open MPI v4.") && !without_rdma {
+        return Err(Error::unsupported(format!(
+            "{} crashes in MPI_Compare_and_swap of 8 bytes on a window that it allocates; set OMPI_MCA_osc=^rdma,ucx",
+            library_name()
+        )));
     }
+    Ok(())
 }
 
-/// Refuses persistent collective calls that end the job in MPICH 4.0 and 4.1 (pmodels/mpich#7078), and in Intel MPI, which comes from it.
-///
-/// There the second start of a persistent scatter on at least 3 ranks, or of an allgather on at least 2, sometimes ends the
-/// job. Other persistent calls sometimes deliver no data, which verification detects.
+/// Refuses persistent collective calls that end the job: a scatter on at least 3 ranks in MPICH 4.0 and 4.1 (pmodels/mpich#7078), and in
+/// Intel MPI, which comes from it, also an allgather. Other persistent calls deliver no data there, which verification detects.
 pub(crate) fn persistent_call_works(call: &str, ranks: u32, blocks: Option<Blocks>) -> Result<()> {
     let version = library_version();
-    let versions = ["MPICH Version: 4.0", "MPICH Version: 4.1", "Intel(R) MPI Library 2021"];
-    let fails = versions.iter().any(|v| version.starts_with(v));
-    let most = match call {
-        "MPI_Scatter" => 2,
-        "MPI_Allgather" => 1,
-        _ => u32::MAX,
-    };
-    if fails && blocks.is_some() && matches!(call, "MPI_Allgather" | "MPI_Gather" | "MPI_Scatter") {
+    let is = |start: &str| version.starts_with(start);
+    let is_intel = is("Intel(R) MPI Library 2021");
+    if !(is_intel || is("MPICH Version: 4.0") || is("MPICH Version: 4.1")) {
+        return Ok(());
+    }
+    if blocks.is_some() && matches!(call, "MPI_Allgather" | "MPI_Gather" | "MPI_Scatter") {
         return Err(Error::unsupported(format!(
             "a persistent {call} of a derived datatype delivers wrong data or ends the job in {version}"
         )));
     }
-    if fails && ranks > most {
-        Err(Error::unsupported(format!(
+    if call == "MPI_Scatter" && ranks > 2 || call == "MPI_Allgather" && ranks > 1 && is_intel {
+        return Err(Error::unsupported(format!(
             "{version} ends the job when a persistent {call} on {ranks} ranks is started again"
-        )))
-    } else {
-        Ok(())
+        )));
     }
+    Ok(())
 }
 
 /// Refuses `MPI_Neighbor_alltoallw` on a rank with more sources than destinations in MPICH 4.0, where the call returns before all data

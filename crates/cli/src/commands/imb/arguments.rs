@@ -1,6 +1,6 @@
 //! The arguments of `ombx imb`: those of IMB, which has long names after one hyphen, and some of ombx.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, ValueEnum};
 use ombx_core::benchmark::{ElementType, ParameterValue, RankMatrix, Threading, memory::Place};
@@ -33,20 +33,23 @@ pub(crate) struct ImbArgs {
     #[arg(long, help_heading = OF_IMB)]
     pub(crate) list: bool,
     /// Smallest number of processes of benchmarks that run with 2, 4, 8 and so on [default: 2]
-    #[arg(long, value_name = "P", value_parser = values::number::<u32>(1..=1 << 20), help_heading = OF_IMB)]
+    #[arg(long, value_name = "P", value_parser = values::c_number::<u32>(1..=u32::MAX), help_heading = OF_IMB)]
     pub(crate) npmin: Option<u32>,
     /// Iterations, total bytes in MiB that limit them for large messages, and iterations of NON-AGGREGATE writes of files: -iter 100 or -iter 1000,40,100 [default: 1000,40; 100000,800 of IMB-P2P]
-    #[arg(long, value_name = "N[,MIB[,SINGLE]]", value_parser = Iterations::parse, help_heading = OF_IMB)]
+    #[arg(
+        long, value_name = "N[,MIB[,SINGLE]]", value_parser = values::as_in_c(Iterations::parse),
+        help_heading = OF_IMB
+    )]
     pub(crate) iter: Option<Iterations>,
     /// Maximum seconds of a row, which then has fewer iterations [default: 10]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = OF_IMB)]
+    #[arg(long, value_name = "SECONDS", value_parser = values::decimal_in_c(seconds), help_heading = OF_IMB)]
     pub(crate) time: Option<Duration>,
     /// What changes the number of iterations [default: dynamic]
-    #[arg(long, value_name = "POLICY", value_parser = some_of(&POLICIES), help_heading = OF_IMB)]
+    #[arg(long, value_name = "POLICY", value_parser = some_of(&POLICIES), ignore_case = true, help_heading = OF_IMB)]
     pub(crate) iter_policy: Option<IterationPolicy>,
     /// Message sizes 0, 2^MIN to 2^MAX [default: 0:22]
     #[arg(
-        long, value_name = "[MIN:]MAX", value_parser = SizeRange::parse,
+        long, value_name = "[MIN:]MAX", value_parser = values::as_in_c(SizeRange::parse),
         conflicts_with_all = ["msglen", "msgsize"], help_heading = OF_IMB
     )]
     pub(crate) msglog: Option<SizeRange>,
@@ -54,25 +57,29 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "msgsize", help_heading = OF_IMB)]
     pub(crate) msglen: Option<PathBuf>,
     /// List of message sizes, for example: -msgsize 8,1K
-    #[arg(long, alias = "msgsz", value_name = "SIZES", value_delimiter = ',', help_heading = OF_IMB)]
+    #[arg(
+        long, alias = "msgsz", value_name = "SIZES", value_delimiter = ',',
+        value_parser = values::as_in_c(Bytes::from_str),
+        help_heading = OF_IMB
+    )]
     pub(crate) msgsize: Vec<Bytes>,
     /// Size 0 beside those of -msglog [default: on]
-    #[arg(long, value_name = "on|off", value_enum, help_heading = OF_IMB)]
+    #[arg(long, value_name = "on|off", value_enum, ignore_case = true, help_heading = OF_IMB)]
     pub(crate) zero_size: Option<Switch>,
     /// Limit of the buffers of a process in GiB; rows that need more are skipped [default: the free memory]
-    #[arg(long, value_name = "GIB", value_parser = gibibytes, help_heading = OF_IMB)]
+    #[arg(long, value_name = "GIB", value_parser = values::decimal_in_c(gibibytes), help_heading = OF_IMB)]
     pub(crate) mem: Option<u64>,
     /// Use buffers that are not in the cache: size of the last-level cache in MiB, or -1 for the size that the system has, and length of its lines in bytes: -off_cache 32,64
     #[arg(
-        long, value_name = "MIB[,LINE]", value_parser = OffCache::parse, allow_hyphen_values = true,
+        long, value_name = "MIB[,LINE]", value_parser = values::decimal_in_c(OffCache::parse), allow_hyphen_values = true,
         help_heading = OF_IMB
     )]
     pub(crate) off_cache: Option<OffCache>,
     /// Messages in flight of Uniband and Biband, also of IMB-MT [default: 64]
-    #[arg(long, value_name = "N", value_parser = values::number::<u32>(1..=1 << 20), help_heading = OF_IMB)]
+    #[arg(long, value_name = "N", value_parser = values::c_number::<u32>(1..=1 << 20), help_heading = OF_IMB)]
     pub(crate) window_size: Option<u32>,
     /// Change the root in each iteration [default: off]
-    #[arg(long, value_name = "on|off", value_enum, help_heading = OF_IMB)]
+    #[arg(long, value_name = "on|off", value_enum, ignore_case = true, help_heading = OF_IMB)]
     pub(crate) root_shift: Option<Switch>,
     /// Groups of processes that run a collective at the same time: -1 one, 0 as many as there can be, 1 the same with figures of each
     #[arg(
@@ -95,7 +102,8 @@ pub(crate) struct ImbArgs {
     pub(crate) thread_level: Option<Threading>,
     /// Tables of benchmarks that have both modes
     #[arg(
-        long, value_name = "MODE", default_value = "multi", value_parser = some_of(&AGGREGATE_MODES),
+        long, value_name = "MODE", default_value = "multi",
+        value_parser = some_of(&AGGREGATE_MODES), ignore_case = true,
         help_heading = OF_IMB
     )]
     pub(crate) aggregate_mode: LeftOut,
@@ -110,7 +118,7 @@ pub(crate) struct ImbArgs {
     )]
     pub(crate) mem_alloc_type: Option<MemoryKind>,
     /// Two untimed iterations before the timed ones [default: on]
-    #[arg(long, value_name = "on|off", value_enum, help_heading = OF_IMB)]
+    #[arg(long, value_name = "on|off", value_enum, ignore_case = true, help_heading = OF_IMB)]
     pub(crate) warm_up: Option<Switch>,
     /// Benchmarks in addition to the default ones
     #[arg(long, value_name = "BENCHMARK", value_delimiter = ',', help_heading = OF_IMB)]
@@ -224,18 +232,18 @@ impl ImbArgs {
 /// Options of IMB that ombx rejects or that have no effect, each with a reason.
 #[derive(Debug, Args)]
 pub(crate) struct OtherArgs {
-    #[arg(long, help_heading = OF_IMB, hide = true, value_enum)]
+    #[arg(long, help_heading = OF_IMB, hide = true, value_enum, ignore_case = true)]
     pub(crate) sync: Option<Switch>,
-    #[arg(long, help_heading = OF_IMB, hide = true, value_enum)]
+    #[arg(long, help_heading = OF_IMB, hide = true, value_enum, ignore_case = true)]
     pub(crate) imb_barrier: Option<Switch>,
     #[arg(long, help_heading = OF_IMB, hide = true)]
     pub(crate) msg_pause: Option<String>,
     /// Microseconds.
-    #[arg(long, help_heading = OF_IMB, hide = true, value_parser = values::number::<u64>(0..=1 << 32))]
+    #[arg(long, help_heading = OF_IMB, hide = true, value_parser = values::c_number::<u64>(0..=1 << 32))]
     pub(crate) pause: Option<u64>,
-    #[arg(long, help_heading = OF_IMB, hide = true, value_enum)]
+    #[arg(long, help_heading = OF_IMB, hide = true, value_enum, ignore_case = true)]
     pub(crate) msgwr: Option<Switch>,
-    #[arg(long, help_heading = OF_IMB, hide = true, value_enum)]
+    #[arg(long, help_heading = OF_IMB, hide = true, value_enum, ignore_case = true)]
     pub(crate) msgrd: Option<Switch>,
 }
 
@@ -292,28 +300,31 @@ pub(crate) struct ThreadArgs {
     /// Numbers of elements of a message of IMB-MT, for example: -count 1,1024 [default: 1,2,4,8]
     #[arg(
         long, value_name = "NUMBERS", value_delimiter = ',',
-        value_parser = values::number::<u64>(0..=i32::MAX as u64), help_heading = OF_THREADS
+        value_parser = values::c_number::<u64>(0..=i32::MAX as u64), help_heading = OF_THREADS
     )]
     count: Vec<u64>,
     /// Element of messages of IMB-MT [default: int]
-    #[arg(long, value_name = "int|char", value_parser = some_of(&DATATYPES), help_heading = OF_THREADS)]
+    #[arg(
+        long, value_name = "int|char", value_parser = some_of(&DATATYPES), ignore_case = true,
+        help_heading = OF_THREADS
+    )]
     datatype: Option<ElementType>,
     /// Timed iterations of IMB-MT [default: 1000]
-    #[arg(long, value_name = "N", value_parser = values::number::<u64>(1..=1 << 32), help_heading = OF_THREADS)]
+    #[arg(long, value_name = "N", value_parser = values::c_number::<u64>(1..=1 << 32), help_heading = OF_THREADS)]
     repeat: Option<u64>,
     /// Untimed iterations of IMB-MT [default: 100]
-    #[arg(long, value_name = "N", value_parser = values::number::<u64>(0..=1 << 32), help_heading = OF_THREADS)]
+    #[arg(long, value_name = "N", value_parser = values::c_number::<u64>(0..=1 << 32), help_heading = OF_THREADS)]
     warmup: Option<u64>,
     /// Distance of the two ranks of a pair of IMB-MT: 1, or 0 for half of the ranks [default: 0]
-    #[arg(long, value_name = "N", value_parser = values::number::<u32>(0..=u32::MAX), help_heading = OF_THREADS)]
+    #[arg(long, value_name = "N", value_parser = values::c_number::<u32>(0..=u32::MAX), help_heading = OF_THREADS)]
     stride: Option<u32>,
     /// Print no title of IMB-MT
     #[arg(long, help_heading = OF_THREADS)]
     noheader: bool,
     /// Whether threads leave a barrier before each sample, as in ombx.
-    #[arg(long, help_heading = OF_THREADS, hide = true, value_parser = some_of(&BARRIERS))]
+    #[arg(long, help_heading = OF_THREADS, hide = true, value_parser = some_of(&BARRIERS), ignore_case = true)]
     barrier: Option<bool>,
-    #[arg(long, help_heading = OF_THREADS, hide = true, value_parser = values::number::<u64>(1..=1 << 32))]
+    #[arg(long, help_heading = OF_THREADS, hide = true, value_parser = values::c_number::<u64>(1..=1 << 32))]
     malloc_align: Option<u64>,
     #[arg(long, help_heading = OF_THREADS, hide = true, value_parser = ["serial", "continuous", "parallel"])]
     malloc_algo: Option<String>,
