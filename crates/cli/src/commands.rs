@@ -181,7 +181,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
     match completions::asking_shell() {
         Some(shell) => completions::answer(registry, &parser, shell),
         None => {
-            let words = run::expanded(&parser, words)?;
+            let words = model::with_dashes(&parser, run::expanded(&parser, words)?);
             this_process::settle(words.clone());
             execute(registry, &parser, words)
         }
