@@ -37,6 +37,30 @@ pub(crate) fn about(family: &str) -> Option<&'static str> {
     ABOUT.iter().find(|(name, _)| *name == family).map(|(_, about)| *about)
 }
 
+/// Families with whether this program was built with them.
+const BUILT: [(&str, bool); 5] = [
+    ("collective", cfg!(feature = "collective")),
+    ("io", cfg!(feature = "io")),
+    ("p2p", cfg!(feature = "p2p")),
+    ("rma", cfg!(feature = "rma")),
+    ("sockets", cfg!(feature = "sockets")),
+];
+
+/// Returns why this build has no benchmark of this name, or of the program of another suite that it names; `None` unless features are
+/// off.
+pub(crate) fn not_built(registry: &Registry, name: &str) -> Option<String> {
+    let family = name.split('.').next().unwrap_or_default();
+    let lacks = |family: &str| BUILT.iter().any(|(known, is_built)| *known == family && !is_built);
+    let is_of_mpi = |name: &str| ["osu_", "imb-"].iter().any(|start| name.to_lowercase().starts_with(start));
+    let with_mpi = BUILT.iter().any(|(name, is_built)| *is_built && *name != "sockets");
+    let all = || Vec::from_iter(names(registry)).join(", ");
+    if lacks(family) && with_mpi {
+        return Some(format!("it was built with these families: {}", all()));
+    }
+    (!with_mpi && (lacks(family) || is_of_mpi(name)))
+        .then(|| format!("it was built without MPI, with these families: {}", all()))
+}
+
 /// Returns the glob of a family for its name, and any other word unchanged.
 pub(crate) fn glob(registry: &Registry, word: &str) -> String {
     if registry.all().iter().any(|bench| family(bench) == word) {
