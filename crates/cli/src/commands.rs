@@ -298,6 +298,8 @@ fn instead(
             format!("run {word}")
         } else if is_named_as_result(Path::new(word)) {
             format!("show {word}")
+        } else if word.to_lowercase().starts_with("imb-") {
+            return programs::find(word).err().map(|why| why.to_string());
         } else {
             return lookup::counterpart(registry, word)
                 .map(|found| format!("{word:?} is no command: {}; see ombx list {word}", found.sentence));
