@@ -421,7 +421,7 @@ pub(crate) mod tests {
     pub(crate) fn prepare(registry: &Registry, line: &str) -> Result<()> {
         let parser = parser(registry);
         let words = shell_words::split(line).unwrap().into_iter().map(OsString::from).collect();
-        let words = run::expanded(&parser, this_process::normalized(words))?;
+        let words = model::with_dashes(&parser, run::expanded(&parser, this_process::normalized(words))?);
         let parsed = parse(&parser, words);
         let (command, matches) = parsed.map_err(|e| Error::usage(e.to_string()))?;
         match command {
