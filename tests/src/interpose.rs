@@ -14,17 +14,28 @@ use crate::{Done, mpi};
 /// Compiles the library with the MPI under test, once per test binary. `directory` is the one that cargo provides for tests.
 pub fn library(directory: &str) -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/interpose.c");
-        let name = format!("interpose-{}.so", std::process::id());
-        let path = Path::new(directory).join(name);
-        fs::create_dir_all(directory).expect("the directory for test files cannot be created");
-        let mut compile = Command::new(ombx_mpi::COMPILER);
-        compile.args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-o"]).arg(&path).arg(&source);
-        let output = compile.output().unwrap_or_else(|e| panic!("{compile:?}: {e}"));
-        assert!(output.status.success(), "{compile:?}: {}", String::from_utf8_lossy(&output.stderr));
-        path
-    })
+    LIBRARY.get_or_init(|| compiled(directory, "interpose"))
+}
+
+/// Compiles the library that counts calls of MPI, as [`library`] does.
+pub fn counter(directory: &str) -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| compiled(directory, "calls"))
+}
+
+fn compiled(directory: &str, name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/{name}.c"));
+    let path = Path::new(directory).join(format!("{name}-{}.so", std::process::id()));
+    fs::create_dir_all(directory).expect("the directory for test files cannot be created");
+    let mut compile = Command::new(ombx_mpi::COMPILER);
+    // A library need not have every function: each is looked up when it is called first.
+    compile
+        .args(["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Wl,-z,lazy", "-o"])
+        .arg(&path)
+        .arg(&source);
+    let output = compile.output().unwrap_or_else(|e| panic!("{compile:?}: {e}"));
+    assert!(output.status.success(), "{compile:?}: {}", String::from_utf8_lossy(&output.stderr));
+    path
 }
 
 /// Returns arguments of `ombx run` that load the library into the ranks, but not into their launcher.

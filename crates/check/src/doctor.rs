@@ -2,12 +2,13 @@
 
 #[cfg(feature = "mpi")]
 mod accelerators;
+mod message;
 mod report;
 
 use std::{collections::BTreeMap, path::PathBuf, process::Command, time::Duration};
 
 use ombx_core::{
-    benchmark::{Medium, Threading},
+    benchmark::{Medium, Threading, memory::BufferMemory},
     clock::Clock,
     trust,
 };
@@ -33,7 +34,7 @@ use ombx_record::{
     error::{Error, Exit, Result},
     fact::{self, HostFacts},
     order::sort_by_number,
-    result::{Mark, MarkCode, Place},
+    result::{Level, Mark, MarkCode, Place},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -46,6 +47,8 @@ const RANKS: u32 = 2;
 /// What the user asks for beside the start of the ranks.
 #[derive(Debug)]
 pub struct Request {
+    /// Memory of devices from which a message is sent.
+    pub memory: Option<BufferMemory>,
     /// Format of the findings.
     pub format: Format,
     /// File of a JUnit report.
@@ -79,6 +82,9 @@ pub fn run(start: &Start, request: &Request) -> Result<u8> {
         target::check_all(&[("--junit", Some(path))], &files_used(start, &[]))?;
         target::check_path("--junit", path)?;
     }
+    if is_rank && request.memory.is_some() {
+        return Err(role::without_start("--memory"));
+    }
     let counters = DeviceCounters::new(&hostname());
     let free_shared_memory = preflight::free_shared_memory();
     let clock = Clock::measured();
@@ -93,7 +99,16 @@ pub fn run(start: &Start, request: &Request) -> Result<u8> {
         let ranks = start.ranks.map_or_else(|| Ok(slots(start)?.max(RANKS)), Ok::<_, Error>)?;
         preflight::check(start, ranks, Medium::Mpi)?;
         let interruption = Interruption::default();
-        let examination = examine_start(start, ranks, &interruption);
+        let mut examination = examine_start(start, ranks, &interruption);
+        if let Some(memory) = request.memory.filter(|_| !examination.ranks.is_empty()) {
+            match message::of_memory(memory, &interruption) {
+                Ok(arrived) => examination.devices.push(arrived),
+                Err(e) => {
+                    let mark = Mark::with_advice(MarkCode::DeviceMemory, "no message", e.to_string());
+                    examination.findings.push(Finding::of_error(mark));
+                }
+            }
+        }
         if let Some(code) = interruption.exit_code() {
             stderr_line!("ombx: interrupted");
             return Ok(code);
@@ -116,10 +131,10 @@ pub fn run(start: &Start, request: &Request) -> Result<u8> {
     {
         let devices = accelerators::all();
         examination.findings.extend(accelerators::findings(&devices, examination.ranks_here));
-        examination.devices = devices.iter().map(accelerators::sentence).collect();
+        examination.devices.extend(devices.iter().map(accelerators::sentence));
     }
     sort_by_number(&mut examination.findings, |finding| -(finding.mark.level as i64));
-    let this_host = ThisHost { clock: clock.facts(), host };
+    let this_host = ThisHost { clock: clock.facts(), host, errors: counters.errors() };
     if let Some(path) = &request.junit {
         target::replace(path, examination.junit().as_bytes()).map_err(|e| unwritable(path, &e))?;
     }
@@ -127,14 +142,16 @@ pub fn run(start: &Start, request: &Request) -> Result<u8> {
         let (status, text, figures) = examination.monitoring(&this_host);
         return monitoring::print("doctor", status, &text, &figures);
     }
-    if !request.quiet || !examination.findings.is_empty() {
+    // Notes disturb no figure.
+    let disturbs = examination.findings.iter().any(|finding| finding.mark.level > Level::Note);
+    if !request.quiet || disturbs {
         terminal::print(match request.format {
             Format::Json => format!("{:#}\n", examination.json(&this_host)),
             Format::Junit => format!("{}\n", examination.junit()),
             _ => examination.sentences(&this_host, terminal::columns().unwrap_or(WIDTH).min(WIDTH)),
         })?;
     }
-    Ok(if examination.findings.is_empty() { Exit::Success } else { Exit::Incomplete }.code())
+    Ok(if disturbs { Exit::Incomplete } else { Exit::Success }.code())
 }
 
 /// Examines the job of a launcher as one of its ranks, from this rank's place and the launcher's environment. Without a launcher this process
@@ -173,8 +190,8 @@ fn examine_start(start: &Start, ranks: u32, interruption: &Interruption) -> Exam
     examination.findings.extend(mpiexec::of_another_mpi_in_path().map(|path| {
         Finding::of_mark(Mark::new(
             MarkCode::PathLauncher,
-            format!("{path} belongs to another MPI"),
-            "its ranks cannot communicate with each other",
+            format!("{path} belongs to another MPI, and ombx starts its ranks without it"),
+            "ranks of ombx that it starts cannot communicate with each other",
         ))
     }));
     match start_ranks(start, ranks, interruption) {

@@ -181,7 +181,7 @@ pub(crate) fn dispatch(registry: &Registry, words: Vec<OsString>) -> Result<u8> 
     match completions::asking_shell() {
         Some(shell) => completions::answer(registry, &parser, shell),
         None => {
-            let words = run::expanded(&parser, words)?;
+            let words = model::with_dashes(&parser, run::expanded(&parser, words)?);
             this_process::settle(words.clone());
             execute(registry, &parser, words)
         }
@@ -298,6 +298,8 @@ fn instead(
             format!("run {word}")
         } else if is_named_as_result(Path::new(word)) {
             format!("show {word}")
+        } else if word.to_lowercase().starts_with("imb-") {
+            return programs::find(word).err().map(|why| why.to_string());
         } else {
             return lookup::counterpart(registry, word)
                 .map(|found| format!("{word:?} is no command: {}; see ombx list {word}", found.sentence));
@@ -419,7 +421,7 @@ pub(crate) mod tests {
     pub(crate) fn prepare(registry: &Registry, line: &str) -> Result<()> {
         let parser = parser(registry);
         let words = shell_words::split(line).unwrap().into_iter().map(OsString::from).collect();
-        let words = run::expanded(&parser, this_process::normalized(words))?;
+        let words = model::with_dashes(&parser, run::expanded(&parser, this_process::normalized(words))?);
         let parsed = parse(&parser, words);
         let (command, matches) = parsed.map_err(|e| Error::usage(e.to_string()))?;
         match command {

@@ -46,6 +46,9 @@ pub(crate) fn find(registry: &Registry, pattern: &str) -> Result<Vec<Choice>> {
         .map_err(|e| Error::usage(format!("pattern {pattern:?} is not a name or a glob: {}", e.msg)))?;
     let found: Vec<Choice> = registry.all().iter().flat_map(|bench| choices(bench, &glob)).collect();
     if found.is_empty() {
+        if let Some(why) = families::not_built(registry, pattern) {
+            return Err(Error::usage(format!("{pattern} is not in this build: {why}")));
+        }
         let better = better(registry, pattern).unwrap_or_default();
         return Err(Error::usage(format!(
             "no benchmark is called {pattern:?}{better} (ombx list shows all)"
@@ -75,7 +78,10 @@ fn better(registry: &Registry, wrong: &str) -> Option<String> {
         ));
     }
     if wrong.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("IMB-")) {
-        return Some(format!("; ombx imb {wrong} replaces a program of IMB"));
+        return Some(match programs::find(wrong) {
+            Ok(_) => format!("; ombx imb {wrong} replaces a program of IMB"),
+            Err(why) => format!("; {why}"),
+        });
     }
     match counterpart(registry, wrong) {
         Some(counterpart) => Some(format!("; {}", counterpart.sentence)),
@@ -88,7 +94,27 @@ fn better(registry: &Registry, wrong: &str) -> Option<String> {
 }
 
 /// Names of suites, and their counterparts: a benchmark, and options if it needs any. Those of IMB that have one are in its own table.
-const OTHERS: [(&str, &[(&str, &str)]); 6] = [
+const OTHERS: [(&str, &[(&str, &str)]); 8] = [
+    ("OMB", &[("osu_partitioned_latency", "p2p.latency_partitioned")]),
+    (
+        NCCL_TESTS,
+        &[
+            ("nccl-tests", "collective.allreduce"),
+            ("rccl-tests", "collective.allreduce"),
+            ("nccl", "collective.allreduce"),
+            ("rccl", "collective.allreduce"),
+            ("all_reduce_perf", "collective.allreduce"),
+            ("all_gather_perf", "collective.allgather"),
+            ("alltoall_perf", "collective.alltoall"),
+            ("alltoallv_perf", "collective.alltoallv"),
+            ("broadcast_perf", "collective.bcast"),
+            ("gather_perf", "collective.gather"),
+            ("reduce_perf", "collective.reduce"),
+            ("reduce_scatter_perf", "collective.reduce_scatter_block"),
+            ("scatter_perf", "collective.scatter"),
+            ("sendrecv_perf", "p2p.bibw"),
+        ],
+    ),
     (
         "IMB",
         &[
@@ -132,6 +158,9 @@ const OTHERS: [(&str, &[(&str, &str)]); 6] = [
     ("LinkTest", &[("LinkTest", "p2p.link")]),
 ];
 
+/// Suite of the operations of NCCL, which ombx does not measure.
+const NCCL_TESTS: &str = "nccl-tests";
+
 /// Returns each name of another suite, after the suite, with its counterpart.
 fn counterparts() -> impl Iterator<Item = (&'static str, &'static str, String)> {
     let others = OTHERS.into_iter().flat_map(|(suite, all)| all.iter().map(move |pair| (suite, pair)));
@@ -154,7 +183,9 @@ pub(crate) fn counterpart(registry: &Registry, name: &str) -> Option<Counterpart
     let wanted = plain(name.get(..LONGEST_NAME.min(name.len())).filter(|start| *start == name)?);
     counterparts().filter(|(_, theirs, _)| plain(theirs) == wanted).find_map(|(suite, theirs, ours)| {
         let name = registry.get(ours.split(' ').next().unwrap_or_default()).ok()?.bench.name;
-        let sentence = if theirs.eq_ignore_ascii_case(suite) {
+        let sentence = if suite == NCCL_TESTS {
+            format!("NCCL and RCCL are not measured: over MPI, {theirs} is {ours} --memory cuda (or rocm)")
+        } else if theirs.eq_ignore_ascii_case(suite) {
             format!("what {suite} measures is {ours}")
         } else {
             format!("{theirs} of {suite} is {ours}")
@@ -282,6 +313,7 @@ mod tests {
         assert!(!refused("completely.unrelated.words").contains("did you mean"));
         assert!(refused("PingPong").contains("PingPong of IMB is p2p.latency"));
         assert!(refused("IMB-MPI1").contains("ombx imb IMB-MPI1"));
+        assert!(refused("IMB-MPI4").contains("IMB-MPI4 is none of the programs that ombx replaces"));
         assert!(refused("a.jsonl").contains("ombx show a.jsonl"));
         assert!(refused("rma.[").contains("is not a name or a glob"));
     }
@@ -310,6 +342,12 @@ mod tests {
             ("pingpong", "PingPong of IMB is p2p.latency"),
             ("iperf3", "what iperf3 measures is sockets.bw"),
             ("tcp_rr", "TCP_RR of netperf is sockets.latency"),
+            ("osu_partitioned_latency", "osu_partitioned_latency of OMB is p2p.latency_partitioned"),
+            (
+                "all_reduce_perf",
+                "NCCL and RCCL are not measured: over MPI, all_reduce_perf is collective.allreduce --memory cuda \
+                 (or rocm)",
+            ),
         ] {
             assert_eq!(sentence(&registry, name).as_deref(), Some(expected));
         }

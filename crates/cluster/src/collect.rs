@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Header of `links.csv`, with a line for each direction of each link at each size in each job.
-const HEADER: &str = "job,stage,from_host,to_host,from,to,bytes,depth,retest,outcome,reason,check,n,median_us,min_us,mb_per_s,trust";
+const HEADER: &str = "job,stage,from_host,to_host,from,to,bytes,depth,retest,outcome,reason,check,n,median_ns,sample_min_ns,mb_per_s,trust";
 /// Number of columns.
 const COLUMNS: usize = 17;
 /// Slowest links of each size that are measured again, besides outliers.
@@ -117,7 +117,6 @@ fn line(job: &Job, run: &Run, row: &Measurement) -> [String; COLUMNS] {
     let summary = row.summary.as_ref();
     // Of a link in a round the median is known, and nothing of its samples.
     let of_samples = summary.filter(|_| !row.samples.is_empty());
-    let microseconds = |ns: Option<f64>| text(ns.map(|ns| ns / 1e3));
     let codes: Vec<&str> = row.trust.iter().map(|notice| notice.code.name()).collect();
     [
         job.name.clone(),
@@ -133,8 +132,8 @@ fn line(job: &Job, run: &Run, row: &Measurement) -> [String; COLUMNS] {
         reason.into(),
         row.check.name().into(),
         text(of_samples.map(|s| s.n)),
-        microseconds(summary.map(|s| s.median)),
-        microseconds(of_samples.map(|s| s.min)),
+        text(summary.map(|s| s.median)),
+        text(of_samples.map(|s| s.min)),
         text(row.mb_per_s().map(|rate| rate.median)),
         codes.join(";"),
     ]

@@ -411,8 +411,11 @@ pub(super) fn notes(base: &SideResults, new: &SideResults) -> Vec<Note> {
     differ("clock", "clock", &|run| run.clock.source.clone());
     differ("version", "ombx", &|run| run.version.clone());
     differ("profile", "build", &|run| run.profile.clone());
-    differ("env", "environment", &|run| pairs(run.env.iter()));
-    differ("plan", "options", &|run| pairs(run.plan.iter().filter(|(name, _)| is_of_setup(name))));
+    let variables = differing(base, new, |run| &run.env);
+    differ("env", "environment", &|run| pairs(run.env.iter().filter(|(name, _)| variables.contains(*name))));
+    let mut options = differing(base, new, |run| &run.plan);
+    options.retain(|option| is_of_setup(option) && !is_of_one_side(option, base, new));
+    differ("plan", "options", &|run| pairs(run.plan.iter().filter(|(name, _)| options.contains(*name))));
     notes.extend(of_facts(base, new));
     notes.extend(replaced(base, new));
     if [base, new].iter().flat_map(|side| &side.runs).all(|run| run.profile == "debug") {
@@ -496,6 +499,31 @@ fn facts_of(side: &SideResults) -> impl Iterator<Item = (&str, &Fact)> {
     let sets =
         side.runs.iter().flat_map(|run| run.hosts.iter().map(|group| &group.facts).chain([&run.software]));
     sets.flatten().map(|(name, fact)| (name.as_str(), fact))
+}
+
+/// Returns the names that do not have the same values on both sides.
+fn differing(
+    base: &SideResults,
+    new: &SideResults,
+    of: fn(&Run) -> &BTreeMap<String, String>,
+) -> BTreeSet<String> {
+    let runs = [base, new].into_iter().flat_map(|side| &side.runs);
+    let names: BTreeSet<&String> = runs.flat_map(|run| of(run).keys()).collect();
+    let values = |side: &SideResults, name: &str| -> BTreeSet<Option<String>> {
+        side.runs.iter().map(|run| of(run).get(name).cloned()).collect()
+    };
+    names.into_iter().filter(|name| values(base, name) != values(new, name)).cloned().collect()
+}
+
+/// Returns whether only one side has an option, as one of benchmarks that only this side measured. A run has the options of all its
+/// benchmarks with their defaults.
+fn is_of_one_side(option: &str, base: &SideResults, new: &SideResults) -> bool {
+    let benchmarks = |side: &SideResults| -> BTreeSet<String> {
+        let of = |run: &Run| run.plan.get("benchmarks").cloned();
+        side.runs.iter().filter_map(of).collect()
+    };
+    let has = |side: &SideResults| side.runs.iter().any(|run| run.plan.contains_key(option));
+    has(base) != has(new) && benchmarks(base) != benchmarks(new)
 }
 
 fn pairs<'a>(options: impl Iterator<Item = (&'a String, &'a String)>) -> String {
@@ -589,6 +617,41 @@ mod setup_tests {
         let text = "/libmpi.so was replaced between the sides: base CRC-32 1, new CRC-32 2";
         assert_eq!(found, [Note { code: "replaced", text: text.into() }]);
         assert!(notes(Some("1"), Some("1")).is_empty() && notes(Some("1"), None).is_empty());
+    }
+
+    #[test]
+    fn notes_have_the_options_and_variables_that_differ_and_no_others() {
+        let side = |plan: &[(&str, &str)], env: &[(&str, &str)]| {
+            let owned = |all: &[(&str, &str)]| {
+                all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+            };
+            let mut launch: RunWithRows = golden();
+            (launch.run.plan, launch.run.env) = (owned(plan), owned(env));
+            let mut side = SideResults::named("x");
+            side.run(&launch);
+            side
+        };
+        let texts = |base: &SideResults, new: &SideResults| {
+            let of_setup = |note: &Note| ["env", "plan"].contains(&note.code);
+            notes(base, new).into_iter().filter(of_setup).map(|note| note.text).collect::<Vec<_>>()
+        };
+        let both = side(
+            &[
+                ("benchmarks", "p2p.latency,rma.put_bw"),
+                ("sync", "pscw"),
+                ("cache", "warm"),
+                ("window", "64"),
+            ],
+            &[("UCX_TLS", "sm"), ("UCX_LOG", "a")],
+        );
+        let one =
+            side(&[("benchmarks", "p2p.latency"), ("cache", "warm")], &[("UCX_TLS", "rc"), ("UCX_LOG", "a")]);
+        assert_eq!(texts(&both, &one), ["environment: base UCX_TLS=sm, new UCX_TLS=rc"]);
+        let same = [("benchmarks", "p2p.latency"), ("cache", "cold"), ("window", "64")];
+        let other = [("benchmarks", "p2p.latency"), ("cache", "warm"), ("window", "64"), ("counters", "on")];
+        let found = texts(&side(&same, &[]), &side(&other, &[("A", "1")]));
+        let options = "options: base cache=cold, new cache=warm counters=on";
+        assert_eq!(found, ["environment: base none, new A=1", options]);
     }
 
     #[test]

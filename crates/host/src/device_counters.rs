@@ -299,17 +299,29 @@ impl DeviceCounters {
         self.growth(now)
     }
 
-    /// Returns how much these counters grew. Where the kernel does not tell which CPUs share a counter, the CPU with the most counts.
+    /// Returns the counters of errors that are not zero, with their growth since the host or a driver started.
+    pub fn errors(&self) -> Vec<Growth> {
+        let now = self.reading(CounterKind::Error);
+        self.differences(&now, &now.keys().map(|key| (key.clone(), 0)).collect())
+    }
+
+    /// Returns how much these counters grew since they were read last.
     fn growth(&self, mut now: Reading) -> Vec<Growth> {
-        let mut grown: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
         let mut before = self.last.borrow_mut();
-        for ((device, counter), value) in &now {
+        let grown = self.differences(&now, &before);
+        before.append(&mut now);
+        grown
+    }
+
+    /// Returns how much counters grew. Where the kernel does not tell which CPUs share a counter, the CPU with the most counts.
+    fn differences(&self, now: &Reading, before: &Reading) -> Vec<Growth> {
+        let mut grown: BTreeMap<(String, &'static str), u64> = BTreeMap::new();
+        for ((device, counter), value) in now {
             let by = before.get(&(device.clone(), *counter)).and_then(|before| value.checked_sub(*before));
             let device = if is_of_cpu(counter) { CPUS } else { device };
             let most = grown.entry((device.to_owned(), *counter)).or_default();
             *most = by.unwrap_or(0).max(*most);
         }
-        before.append(&mut now);
         let grown = grown.into_iter().filter(|(_, by)| *by > 0);
         grown
             .map(|((device, counter), by)| Growth {

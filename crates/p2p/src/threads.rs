@@ -52,9 +52,10 @@ ombx_core::inventory::submit!(
         "p2p.bw_mt",
         "windows of nonblocking sends of several threads, each acknowledged once",
         (
-            "on each thread of the first rank of a pair, windows of nonblocking sends, each with one \
-             acknowledgement; the thread with its number on the other rank receives. A sample is from the \
-             first start of a thread to the last end",
+            "on each thread of the first rank of a pair, windows of nonblocking sends, waiting for all of \
+             a window, and receiving its acknowledgement; the thread with its number on the other rank \
+             posts all receives, waits, and acknowledges. A sample is from the first start of a thread to \
+             the last end",
             "IMB-MT UniBandMT, whose messages share a buffer",
         ),
     )

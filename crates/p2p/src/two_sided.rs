@@ -138,10 +138,22 @@ ombx_core::inventory::submit!(
     .with(&[LinkPattern::PARAMETER, BufferMemory::PARAMETER, Staged::PARAMETER])
 );
 
+/// Returns an entry with a method of its own in place of that of its pattern, which names blocking and nonblocking calls.
+const fn by(mut entry: Benchmark, timed: &'static str, like: &'static str) -> Benchmark {
+    let untimed = "connections, buffers, filling and checking them, creating the requests";
+    entry.described.method = Method { timed, untimed, like };
+    entry
+}
+
 ombx_core::inventory::submit!(
-    over::<PingPong, PersistentChannel>(
-        "p2p.latency_persistent",
-        "ping-pong over persistent requests, one way"
+    by(
+        over::<PingPong, PersistentChannel>(
+            "p2p.latency_persistent",
+            "ping-pong over persistent requests, one way"
+        ),
+        "starting a persistent send and waiting for it, then a persistent receive and waiting for it, on rank \
+         0; the same for a receive and a send on rank 1; the figure is half the time",
+        "osu_latency_persistent"
     )
     .iterates(&["MPI_Start", "MPI_Wait"], "t / 2")
     .sizes("0,1..4M")
@@ -150,18 +162,32 @@ ombx_core::inventory::submit!(
     .osu("osu_latency_persistent", "OSU MPI Latency Persistent Test")
 );
 ombx_core::inventory::submit!(
-    over::<Stream, PersistentChannel>("p2p.bw_persistent", "window of persistent sends, acknowledged once")
-        .iterates(&["MPI_Startall", "MPI_Waitall", "MPI_Start", "MPI_Wait"], "W S / t")
-        .streaming()
-        .with(&[Buffers::PARAMETER])
-        .with(PersistentChannel::PARAMETERS)
-        .with(MESSAGES)
-        .osu("osu_bw_persistent", "OSU MPI Bandwidth Persistent Test")
+    by(
+        over::<Stream, PersistentChannel>(
+            "p2p.bw_persistent",
+            "window of persistent sends, acknowledged once"
+        ),
+        "on rank 0, starting a window of persistent sends, waiting for all, and a persistent receive of the \
+         acknowledgement; rank 1 starts a window of persistent receives, waits, and acknowledges by a \
+         persistent send",
+        "osu_bw_persistent, whose messages share a single buffer"
+    )
+    .iterates(&["MPI_Startall", "MPI_Waitall", "MPI_Start", "MPI_Wait"], "W S / t")
+    .streaming()
+    .with(&[Buffers::PARAMETER])
+    .with(PersistentChannel::PARAMETERS)
+    .with(MESSAGES)
+    .osu("osu_bw_persistent", "OSU MPI Bandwidth Persistent Test")
 );
 ombx_core::inventory::submit!(
-    over::<BiStream, PersistentChannel>(
-        "p2p.bibw_persistent",
-        "windows of persistent messages in both directions at once"
+    by(
+        over::<BiStream, PersistentChannel>(
+            "p2p.bibw_persistent",
+            "windows of persistent messages in both directions at once"
+        ),
+        "on both ranks, starting a window of persistent receives, starting a window of persistent sends, and \
+         waiting for all of them",
+        "osu_bibw_persistent, whose messages share a single buffer"
     )
     .iterates(&["MPI_Startall", "MPI_Waitall"], "2 W S / t")
     .streaming()
@@ -177,24 +203,35 @@ const fn partitioned<P: Pattern>(
     name: &'static str,
     about: &'static str,
     formula: &'static str,
+    timed: &'static str,
 ) -> Benchmark {
-    Benchmark::custom(name, about, P::METRIC, P::METHOD, run_cached::<PatternKernel<P, PartitionedChannel>>)
-        .iterates(&["MPI_Start", "MPI_Pready", "MPI_Wait"], formula)
-        .with(&[Cache::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
-        .made_of(derived::block_bytes, derived::check)
-        .available(PartitionedChannel::available)
+    let run = run_cached::<PatternKernel<P, PartitionedChannel>>;
+    by(
+        Benchmark::custom(name, about, P::METRIC, P::METHOD, run),
+        timed,
+        "none in IMB; OMB 7.5 has a latency test",
+    )
+    .iterates(&["MPI_Start", "MPI_Pready", "MPI_Wait"], formula)
+    .with(&[Cache::PARAMETER, MESSAGE_TYPE, BufferMemory::PARAMETER])
+    .made_of(derived::block_bytes, derived::check)
+    .available(PartitionedChannel::available)
 }
 
 ombx_core::inventory::submit!(partitioned::<PingPong>(
     "p2p.latency_partitioned",
     "ping-pong of messages of one partition, one way",
-    "t / 2"
+    "t / 2",
+    "on rank 0, starting a partitioned send, marking its partition ready and waiting for it, then starting a \
+     partitioned receive and waiting for it; on rank 1 a receive and a send; the figure is half the time"
 ));
 ombx_core::inventory::submit!(
     partitioned::<Stream>(
         "p2p.bw_partitioned",
         "one message with a window of partitions, each marked ready separately, acknowledged once",
-        "W S / t"
+        "W S / t",
+        "on rank 0, starting a partitioned send, marking each partition ready, waiting for the send, and a \
+         persistent receive of the acknowledgement; rank 1 starts a partitioned receive, waits, and \
+         acknowledges by a persistent send"
     )
     .streaming()
 );

@@ -109,10 +109,13 @@ pub const TITLES: [(&str, &str); 25] = [
     ("mpi_settings", "MPI's settings"),
 ];
 
-/// Returns the title of a fact.
+/// Returns the title of a fact. Of one without a title, its words; a name with a blank begins with that of a device.
 pub fn title_of(name: &str) -> String {
-    let known = TITLES.iter().find(|(known, _)| *known == name);
-    known.map_or_else(|| name.to_owned(), |(_, title)| (*title).to_owned())
+    match TITLES.iter().find(|(known, _)| *known == name) {
+        Some((_, title)) => (*title).to_owned(),
+        None if name.contains(' ') => name.to_owned(),
+        None => name.replace('_', " "),
+    }
 }
 
 #[cfg(test)]

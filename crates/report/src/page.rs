@@ -21,8 +21,8 @@ const STYLE: &str = include_str!("asset/page.css");
 const SCRIPT: &str = include_str!("asset/page.js");
 /// Content security policy. It allows the style sheet and the script above by their SHA-256, and nothing else.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src \
-                      'sha256-rItbV+HZ3/iSIp4rdyJd9T5cvyZ1JhcCJA6wX+UYiDw='; script-src \
-                      'sha256-l4Bluvz+UNI5RlEzUEh9I/1V4a3X2z+Bi/e4owNoy6Y='";
+                      'sha256-+GW7SdNtENRX7mkQzhTjSbt9J/urxXqw3czC1ipLcHM='; script-src \
+                      'sha256-wvjBDbOCzJ3bnFbsYNtTGvNTbEKC6rEGfmYtcDloW04='";
 
 /// Returns the HTML page of a report.
 pub fn page(report: &Report<'_>) -> String {

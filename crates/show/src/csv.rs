@@ -48,9 +48,18 @@ impl Csv {
         let units = self.shown.units;
         let of_row = ROW_FIELDS.iter().map(|(name, _, field)| ((*name).to_owned(), field.text(&row, run)));
         let in_unit = |(name, field): (String, String)| (units.column(&name), units.of_field(&name, field));
-        let (columns, fields): (Vec<String>, Vec<String>) =
+        let (mut columns, fields): (Vec<String>, Vec<String>) =
             of_row.chain(self.chosen(&row)).map(in_unit).unzip();
-        self.lines.write(out, &columns.join(","), &fields)
+        let mut fields = [fields];
+        self.shown.choose(&mut columns, &mut fields);
+        self.lines.write(out, &columns.join(","), &fields[0])
+    }
+
+    /// Returns the names of all columns.
+    pub fn columns(shown: &Shown) -> Vec<String> {
+        let of_rows = ROW_FIELDS.iter().map(|(name, ..)| (*name).to_owned());
+        let names = of_rows.chain(own_percentiles(shown).flat_map(|(_, percent)| columns_of(percent)));
+        names.map(|name| shown.units.column(&name)).collect()
     }
 
     /// Shows figures in these units and with these percentiles.
@@ -62,20 +71,24 @@ impl Csv {
     /// Returns the columns of chosen percentiles that need columns of their own, and their fields.
     fn chosen(&self, row: &Measurement) -> Vec<(String, String)> {
         let chosen = row.summary.as_ref().map(|summary| summary.chosen.as_slice()).unwrap_or_default();
-        let numbers = self.shown.percentiles.numbers().iter().enumerate();
-        let own = numbers.filter(|(_, percent)| !ALWAYS.contains(percent));
-        let of = |(at, percent): (usize, &f64)| {
+        let of = |(at, percent): (usize, f64)| {
             let found = chosen.get(at).and_then(|(_, percentile)| *percentile);
             let [low, high] = ends(found.and_then(|p| p.ci95));
-            columns_of(*percent).into_iter().zip([text(found.map(|p| p.value)), low, high])
+            columns_of(percent).into_iter().zip([text(found.map(|p| p.value)), low, high])
         };
-        own.flat_map(of).collect()
+        own_percentiles(&self.shown).flat_map(of).collect()
     }
 }
 
-/// Returns the columns of a percentile: `p50_ns` and those of its interval. The point of 99.99 becomes an underscore.
+/// Returns the chosen percentiles that need columns of their own, with their positions.
+fn own_percentiles(shown: &Shown) -> impl Iterator<Item = (usize, f64)> {
+    let numbers = shown.percentiles.numbers().iter().copied().enumerate();
+    numbers.filter(|(_, percent)| !ALWAYS.contains(percent))
+}
+
+/// Returns the columns of a percentile: `iteration_p50_ns` and those of its interval. The point of 99.99 becomes an underscore.
 fn columns_of(percent: f64) -> [String; 3] {
-    let name = format!("p{percent}").replace('.', "_");
+    let name = format!("iteration_p{percent}").replace('.', "_");
     ["", "_low", "_high"].map(|end| format!("{name}{end}_ns"))
 }
 
@@ -114,8 +127,8 @@ pub(super) fn ends(interval: Option<[f64; 2]>) -> [String; 2] {
 
 /// Columns in order. New columns are added at the end only.
 const LINK_COLUMNS: &str = "\
-    run,from,to,from_host,to_host,pattern,bytes,depth,round,retest,outcome,check,n,median_us,\
-    ci95_low_us,ci95_high_us,min_us,max_us,mb_per_s,trust,levels,verdict,part,hosts,factor,sentence";
+    run,from,to,from_host,to_host,pattern,bytes,depth,round,retest,outcome,check,n,median_ns,\
+    ci95_low_ns,ci95_high_ns,sample_min_ns,sample_max_ns,mb_per_s,trust,levels,verdict,part,hosts,factor,sentence";
 /// Number of columns that only a verdict has.
 const OF_VERDICT: usize = 5;
 
@@ -154,8 +167,7 @@ impl LinksCsv {
         let s = row.summary.as_ref();
         // Of a link in a round only the median is known.
         let all = s.filter(|_| !row.samples.is_empty());
-        let us = |ns: Option<f64>| text(ns.map(|ns| ns / 1e3));
-        let [low, high] = ends(s.and_then(|s| s.ci95).map(|ends| ends.map(|ns| ns / 1e3)));
+        let [low, high] = ends(s.and_then(|s| s.ci95));
         let fields = [
             self.run.clone(),
             axis("from"),
@@ -170,11 +182,11 @@ impl LinksCsv {
             outcome(row)[0].into(),
             row.check.name().into(),
             text(all.map(|s| s.n)),
-            us(s.map(|s| s.median)),
+            text(s.map(|s| s.median)),
             low,
             high,
-            us(all.map(|s| s.min)),
-            us(all.map(|s| s.max)),
+            text(all.map(|s| s.min)),
+            text(all.map(|s| s.max)),
             text(row.mb_per_s().map(|rate| rate.median)),
             mark_codes(row),
             mark_levels(row),

@@ -1,4 +1,4 @@
-//! Tables for documents: Markdown, and LaTeX with the package booktabs. The columns are those of the text table.
+//! Tables for documents: Markdown, and LaTeX with the packages booktabs and siunitx. The columns are those of the text table.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,7 +17,10 @@ use ombx_record::{
 
 use crate::{
     FormattedRow, Renderer, Scope, Shown,
-    table::{failed, format_row, other_states, titles},
+    table::{
+        cells::{NO_VALUE, TRUST},
+        failed, format_row, other_states, titles,
+    },
 };
 
 /// Language of a document.
@@ -26,7 +29,7 @@ pub enum Markup {
     /// Tables of GitHub and others.
     #[default]
     Markdown,
-    /// LaTeX; the document needs `\usepackage{booktabs}`.
+    /// LaTeX; the document needs `\usepackage{booktabs,siunitx}`.
     Latex,
 }
 
@@ -49,6 +52,8 @@ pub struct Document {
     rows: Vec<(Vec<String>, FormattedRow)>,
     skips: BTreeMap<String, usize>,
     tables: usize,
+    /// How many tables have a label until now.
+    labels: BTreeMap<String, usize>,
 }
 
 impl Document {
@@ -135,15 +140,18 @@ impl Document {
             .map(|(ends, row)| ends.iter().cloned().chain(row.cells(&figures)).collect())
             .collect();
         // A column of marks without a mark only costs width.
-        let last = titles.len() - 1;
-        let marked = cells.iter().any(|row| !row[last].is_empty());
-        if !marked {
+        if self.shown.columns.is_empty() && cells.iter().all(|row| row.last().is_none_or(String::is_empty)) {
             titles.pop();
-            cells.iter_mut().for_each(|row| row.truncate(last));
+            cells.iter_mut().for_each(|row| _ = row.pop());
+        }
+        self.shown.choose(&mut titles, &mut cells);
+        let unit = self.metric.map_or("", |metric| self.shown.units.name(metric));
+        for title in titles.iter_mut().filter(|title| lacks_unit(title)) {
+            *title += &format!(" ({})", polished(unit));
         }
         let notes = skips.iter().map(|(why, count)| format!("Skipped, {count} times: {why}"));
         let notes: Vec<String> = notes.collect();
-        let table = Cells { titles, rows: cells, marked };
+        let table = Cells { titles, rows: cells };
         match self.markup {
             Markup::Markdown => self.markdown(out, &table, &notes),
             Markup::Latex => self.latex(out, &table, &notes),
@@ -165,36 +173,136 @@ impl Document {
         notes.iter().try_for_each(|note| writeln!(out, "\n{}", markdown(note)))
     }
 
-    fn latex(&self, out: &mut dyn Write, table: &Cells, notes: &[String]) -> Result<()> {
-        writeln!(out, "% needs \\usepackage{{booktabs}}")?;
+    fn latex(&mut self, out: &mut dyn Write, table: &Cells, notes: &[String]) -> Result<()> {
+        writeln!(out, "% needs \\usepackage{{booktabs,siunitx}}")?;
         notes.iter().try_for_each(|note| writeln!(out, "% {note}"))?;
         if table.rows.is_empty() {
             return Ok(());
         }
-        let align: String =
-            (0..table.titles.len()).map(|at| if table.is_text(at) { 'l' } else { 'r' }).collect();
-        let line = |cells: &[String]| cells.iter().map(|cell| latex(cell)).collect::<Vec<_>>().join(" & ");
+        let label = self.label();
+        let columns: Vec<Column> = (0..table.titles.len()).map(|at| table.column(at)).collect();
+        let align: String = columns.iter().map(Column::specification).collect();
+        let line = |cells: &[String]| {
+            let cells = columns.iter().zip(cells).map(|(column, cell)| column.cell(cell));
+            cells.collect::<Vec<_>>().join(" & ")
+        };
         writeln!(out, "\\begin{{table}}\n  \\centering")?;
         writeln!(out, "  \\caption{{{}. {}.}}", latex(&self.heading), latex(&self.banner))?;
+        writeln!(out, "  \\label{{{label}}}")?;
         writeln!(out, "  \\begin{{tabular}}{{{align}}}\n    \\toprule")?;
         writeln!(out, "    {} \\\\\n    \\midrule", line(&table.titles))?;
         table.rows.iter().try_for_each(|row| writeln!(out, "    {} \\\\", line(row)))?;
         writeln!(out, "    \\bottomrule\n  \\end{{tabular}}\n\\end{{table}}")
     }
+
+    /// Returns a label that no other table has: the words of the heading, and a number from the second table on.
+    fn label(&mut self) -> String {
+        let words = self.heading.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        let label = format!("tab:{}", words.collect::<Vec<_>>().join("-"));
+        let count = self.labels.entry(label.clone()).or_default();
+        *count += 1;
+        if *count > 1 { format!("{label}--{count}") } else { label }
+    }
+}
+
+/// Returns whether the title of a column with the unit of the headline does not say it.
+fn lacks_unit(title: &str) -> bool {
+    let is_percentile = title.ends_with(" iteration");
+    is_percentile || ["95% ", "min ", "max "].iter().any(|start| title.starts_with(start))
 }
 
 /// Titles and cells of one table.
 struct Cells {
     titles: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// Whether the last column has marks.
-    marked: bool,
 }
 
 impl Cells {
     /// Returns whether a column has words, which are aligned to the left.
     fn is_text(&self, column: usize) -> bool {
-        self.marked && column + 1 == self.titles.len()
+        self.titles[column] == TRUST
+    }
+
+    /// Returns how LaTeX aligns a column.
+    fn column(&self, at: usize) -> Column {
+        if self.is_text(at) {
+            return Column::Text;
+        }
+        let figures = || self.rows.iter().map(|row| row[at].as_str()).filter(|cell| !is_empty(cell));
+        let ends: Option<Vec<(&str, &str)>> = figures().map(|cell| cell.split_once(" .. ")).collect();
+        let ends = ends.unwrap_or_default();
+        let [low, high] = [
+            Digits::of_all(ends.iter().map(|(low, _)| *low)),
+            Digits::of_all(ends.iter().map(|(_, high)| *high)),
+        ];
+        match (Digits::of_all(figures()), low, high) {
+            (Some(digits), ..) => Column::Decimal(digits),
+            (None, Some(low), Some(high)) => Column::Interval(low, high),
+            _ => Column::Right,
+        }
+    }
+}
+
+/// Returns whether a cell has no figure.
+fn is_empty(cell: &str) -> bool {
+    ["", NO_VALUE, "FAILED"].contains(&cell)
+}
+
+/// Alignment of a column of LaTeX.
+enum Column {
+    Text,
+    Right,
+    Decimal(Digits),
+    Interval(Digits, Digits),
+}
+
+/// Number of digits before and after the decimal point.
+struct Digits {
+    before: usize,
+    after: usize,
+}
+
+impl Digits {
+    /// Returns the digits that all cells fit into; `None` unless all are numbers and one has a decimal point.
+    fn of_all<'c>(cells: impl Iterator<Item = &'c str>) -> Option<Digits> {
+        let of = |cell: &str| {
+            let (before, after) = cell.split_once('.').unwrap_or((cell, ""));
+            let is_number =
+                !before.is_empty() && (before.bytes().chain(after.bytes())).all(|c| c.is_ascii_digit());
+            is_number.then_some([before.len(), after.len()])
+        };
+        let all = cells.map(of).collect::<Option<Vec<_>>>()?;
+        let most = |at: usize| all.iter().map(|digits| digits[at]).max();
+        Some(Digits { before: most(0)?, after: most(1).filter(|after| *after > 0)? })
+    }
+
+    fn specification(&self) -> String {
+        format!("S[table-format={}.{}]", self.before, self.after)
+    }
+}
+
+impl Column {
+    fn specification(&self) -> String {
+        match self {
+            Column::Text => "l".into(),
+            Column::Right => "r".into(),
+            Column::Decimal(digits) => digits.specification(),
+            Column::Interval(low, high) => {
+                format!("{}@{{ to }}{}", low.specification(), high.specification())
+            }
+        }
+    }
+
+    /// Returns a cell. A number aligns at its point; braces and a cell over both ends keep words from it.
+    fn cell(&self, cell: &str) -> String {
+        let is_number = !cell.is_empty() && cell.bytes().all(|c| c.is_ascii_digit() || c == b'.');
+        match (self, cell.split_once(" .. ")) {
+            (Column::Interval(..), Some((low, high))) => format!("{low} & {high}"),
+            (Column::Interval(..), None) => format!("\\multicolumn{{2}}{{c}}{{{}}}", latex(cell)),
+            (Column::Decimal(_), _) if is_number => cell.to_owned(),
+            (Column::Decimal(_), _) => format!("{{{}}}", latex(cell)),
+            (Column::Text | Column::Right, _) => latex(cell),
+        }
     }
 }
 

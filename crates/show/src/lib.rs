@@ -46,6 +46,7 @@ use anstyle::{AnsiColor, Style};
 use ombx_estimate::{number::Units, percentiles::Percentiles};
 use ombx_record::{
     event::Event,
+    order::each_once,
     result::{ClockFacts, Measurement, Metric},
     stats::Summary,
 };
@@ -60,7 +61,7 @@ pub use self::{
     table::{
         FormattedRow, ONE_LAUNCH, Scope, Table,
         cells::{wrapped, wrapped_at},
-        format_row, other_states, titles,
+        columns, format_row, other_states, titles,
     },
 };
 
@@ -84,13 +85,15 @@ pub trait Renderer {
 /// Percentile that tables show by default.
 const USUAL: f64 = 99.0;
 
-/// Units and percentiles of tables and CSV.
+/// Units, percentiles and columns of tables and CSV.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Shown {
     /// Units of times and rates.
     pub units: Units,
     /// Percentiles instead of the usual ones.
     pub percentiles: Percentiles,
+    /// Names of columns in their order, or none for all.
+    pub columns: Vec<String>,
 }
 
 impl Shown {
@@ -105,6 +108,36 @@ impl Shown {
                 Cow::Owned(complete)
             }
         }
+    }
+
+    /// Returns whether a name is that of a column, or the first words of its title.
+    fn names(name: &str, title: &str) -> bool {
+        let (name, title) = (name.to_lowercase(), title.to_lowercase());
+        title.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    }
+
+    /// Returns the positions of the chosen columns, each once.
+    fn positions(&self, titles: &[String]) -> Vec<usize> {
+        let all = titles.iter().enumerate();
+        if self.columns.is_empty() {
+            return (0..titles.len()).collect();
+        }
+        let of = |name| all.clone().filter(move |(_, title)| Shown::names(name, title)).map(|(at, _)| at);
+        each_once(self.columns.iter().flat_map(|name| of(name).collect::<Vec<_>>()))
+    }
+
+    /// Keeps the chosen columns of a table.
+    fn choose(&self, titles: &mut Vec<String>, rows: &mut [Vec<String>]) {
+        let positions = self.positions(titles);
+        let chosen = |cells: &Vec<String>| positions.iter().map(|at| cells[*at].clone()).collect();
+        rows.iter_mut().for_each(|row| *row = chosen(row));
+        *titles = chosen(titles);
+    }
+
+    /// Returns the first name that no column has, with the titles of the columns.
+    pub fn unknown_column<'s>(&'s self, titles: &[String]) -> Option<&'s str> {
+        let is_unknown = |name: &&String| !titles.iter().any(|title| Shown::names(name, title));
+        self.columns.iter().find(is_unknown).map(String::as_str)
     }
 
     /// Returns the percentiles of a table with their values in nanoseconds.

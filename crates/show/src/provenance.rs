@@ -39,7 +39,7 @@ pub fn sections(swept: &SweptRun) -> Vec<Section> {
         section("Software", of_software(&run.run)),
         section("Hosts", of_hosts(&run.run.hosts).into_iter().chain(differences(swept)).collect()),
         section("Ranks", of_ranks(&run.run)),
-        section("Options", pairs(&run.run.plan)),
+        section("Options", of_options(&run.run.plan)),
         section("Environment", pairs(&run.run.env)),
     ]
 }
@@ -184,6 +184,15 @@ fn pairs(values: &BTreeMap<String, String>) -> Vec<(String, String)> {
     values.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+/// Returns the options by their words: `core to core (ns)`, not `core_to_core_ns`.
+fn of_options(plan: &BTreeMap<String, String>) -> Vec<(String, String)> {
+    let title = |name: &str| match name.rsplit_once('_') {
+        Some((words, unit @ ("ns" | "us" | "ms" | "s"))) => format!("{} ({unit})", words.replace('_', " ")),
+        _ => name.replace('_', " "),
+    };
+    plan.iter().map(|(name, value)| (title(name), value.clone())).collect()
+}
+
 /// Lists hosts; of many with unlike names only the first ones.
 pub(crate) fn host_list(hosts: &[&str]) -> String {
     let fold = |hosts: &[&str]| node_set::fold(hosts.iter().copied());
@@ -265,6 +274,16 @@ mod tests {
         assert_eq!(software, ["ombx", "mpi", "clock"]);
         assert_eq!(values("Ranks")[1], ("n01".to_owned(), "rank 0 on CPUs 0".to_owned()));
         assert!(values("Environment").contains(&("UCX_TLS".into(), "rc,sm".into())));
+    }
+
+    #[test]
+    fn options_and_facts_have_words_and_units() {
+        let plan =
+            [("core_to_core_ns", "56"), ("row_time_s", "0.1"), ("receive-from", "any"), ("warm_up", "3")];
+        let titles = of_options(&plan.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+        let titles: Vec<&str> = titles.iter().map(|(title, _)| title.as_str()).collect();
+        assert_eq!(titles, ["core to core (ns)", "receive-from", "row time (s)", "warm up"]);
+        assert_eq!(["thread_level", "mlx5_0 firmware"].map(title_of), ["thread level", "mlx5_0 firmware"]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use ombx_estimate::{
 };
 use ombx_record::{
     event::Event,
+    order::each_once,
     result::{
         ALIGNMENT_AXIS, ClockFacts, Headline, Level, MESSAGE_RATE_UNIT, Mark, Measurement, Metric, Outcome,
         OverLaunches, Run, RunOutcome, SHARES, Tally,
@@ -29,7 +30,7 @@ use ombx_record::{
 
 use crate::{
     Paint, Renderer, Shown,
-    table::cells::{Fitted, broken, fitted, grid},
+    table::cells::{Fitted, TRUST, broken, fitted, grid},
 };
 
 pub(super) use self::cells::failed;
@@ -387,10 +388,13 @@ impl CollectedRows {
     fn grid(&self, style: &TableStyle, scope: Scope) -> (String, Vec<String>) {
         let figures: BTreeSet<&str> =
             self.rows.iter().flat_map(FormattedRow::figures).filter(|name| is_column(name)).collect();
-        let titles = cells::titles(&style.shown, self.metric, scope, &figures);
-        let rows = self.rows.iter().map(|row| row.cells(&figures)).collect();
-        let Fitted { titles, rows, left_out } = fitted(titles, rows, style.columns);
-        let last = titles.len() - 1;
+        let mut titles = cells::titles(&style.shown, self.metric, scope, &figures);
+        let mut rows: Vec<Vec<String>> = self.rows.iter().map(|row| row.cells(&figures)).collect();
+        style.shown.choose(&mut titles, &mut rows);
+        // Chosen columns are not left out.
+        let columns = style.columns.filter(|_| style.shown.columns.is_empty());
+        let Fitted { titles, rows, left_out } = fitted(titles, rows, columns);
+        let last = titles.iter().position(|title| title == TRUST).unwrap_or(titles.len());
         let mut grid = grid(titles, 0..last);
         for row in rows {
             // Only the last cell is coloured: escape sequences would count in the width of other columns.
@@ -410,6 +414,18 @@ fn is_column(figure: &str) -> bool {
     !is_part(figure)
         && !knee::ENDS.contains(&figure)
         && !SHARES.iter().any(|share| [share.part, share.all].contains(&figure))
+}
+
+/// Returns the titles of the columns that tables of these rows have.
+pub fn columns(shown: &Shown, run: &Run, rows: &[Measurement]) -> Vec<String> {
+    let scope = Scope::new(run);
+    let of = |row: &Measurement| {
+        let (cells, _) = format_row(shown, row, scope, Level::Note);
+        let in_columns = row.axes.keys().map(String::as_str).filter(|name| WITH_COLUMN.contains(name));
+        let figures = cells.figures().filter(|name| is_column(name)).chain(in_columns).collect();
+        titles(shown, Some(row.metric), scope, &figures)
+    };
+    each_once(rows.iter().filter(|row| row.outcome == Outcome::Ok).flat_map(of))
 }
 
 /// Axes that have a column: rows that differ in them alone have one table.

@@ -4,11 +4,14 @@
     rows = ombx.read("r.jsonl")
     print(rows[["bench", "bytes", "median_ns", "ci95_low_ns", "ci95_high_ns"]])
 
-The columns are those of ``ombx show --format csv``, which FORMAT.md of ombx describes. Columns in TEXTS hold text, with empty texts where a row
-has none, and ``publishable`` holds booleans. All others are numbers (float64), NaN where a row has none.
+``read`` has a row for each case over all launches, or for each link of a sweep; ``launches`` one for each case and launch, and ``samples`` one for
+each sample. The columns of ``read`` are those of ``ombx show --format csv``, which FORMAT.md of ombx describes. Columns in TEXTS hold text, with
+empty texts where a row has none, and ``publishable`` holds booleans. Columns in COUNTS are integers (Int64), and all others numbers (float64);
+both are missing where a row has none.
 """
 
 import io
+import json
 import os
 import shutil
 import subprocess
@@ -18,7 +21,9 @@ import typing
 if typing.TYPE_CHECKING:
     import pandas
 
-__all__ = ["read", "TEXTS"]
+__all__ = ["read", "launches", "samples", "TEXTS", "COUNTS"]
+
+Path = typing.Union[str, "os.PathLike[str]"]
 
 #: Columns that hold text.
 TEXTS: typing.Tuple[str, ...] = (
@@ -38,6 +43,37 @@ TEXTS: typing.Tuple[str, ...] = (
     "levels",
     "interval",
     "other_states",
+    "from_host",
+    "to_host",
+    "pattern",
+    "retest",
+    "verdict",
+    "part",
+    "hosts",
+    "sentence",
+    "of",
+)
+
+#: Columns that hold integers.
+COUNTS: typing.Tuple[str, ...] = (
+    "bytes",
+    "depth",
+    "pairs",
+    "ranks",
+    "n",
+    "batch",
+    "launch",
+    "launches",
+    "tail_n",
+    "checked",
+    "launches_in_state",
+    "runs",
+    "from",
+    "to",
+    "round",
+    "rank",
+    "sample",
+    "elapsed_ns",
 )
 
 
@@ -49,25 +85,92 @@ def _program() -> str:
     return found
 
 
-def read(*paths: "typing.Union[str, os.PathLike[str]]") -> "pandas.DataFrame":
-    """Returns the rows of result files as a frame: a row for each case, over all launches.
-
-    Several paths are launches of one result, as for ``ombx show``. Raises ValueError with the message of ombx if a file cannot be read.
-    """
-    import pandas
-
+def _shown(form: str, paths: typing.Sequence[Path]) -> str:
     if not paths:
         raise ValueError("give at least one result file")
-    command = [_program(), "show", "--format", "csv", *map(os.fspath, paths)]
+    command = [_program(), "show", "--format", form, *map(os.fspath, paths)]
     done = subprocess.run(command, capture_output=True, text=True)
     if not done.stdout:
         raise ValueError(done.stderr.strip() or f"ombx show ended with exit code {done.returncode}")
-    rows = pandas.read_csv(io.StringIO(done.stdout), dtype={name: str for name in TEXTS}, keep_default_na=False, na_values=[""])
+    return done.stdout
+
+
+def _typed(rows: "pandas.DataFrame") -> "pandas.DataFrame":
+    import pandas
+
     for name in rows.columns:
         if name in TEXTS:
-            rows[name] = rows[name].fillna("")
+            rows[name] = rows[name].fillna("").astype(str)
         elif name == "publishable":
-            rows[name] = rows[name].fillna(False).astype(bool)
+            rows[name] = rows[name] == "true"
         else:
-            rows[name] = pandas.to_numeric(rows[name]).astype(float)
+            numbers = pandas.to_numeric(rows[name])
+            rows[name] = numbers.astype("Int64" if name in COUNTS else float)
     return rows
+
+
+def read(*paths: Path) -> "pandas.DataFrame":
+    """Returns the rows of result files as a frame: a row for each case, over all launches; of a file of ``ombx links`` a row for each direction
+    of a link in each launch, and below them a row for each sentence of the verdict.
+
+    Several paths are launches of one result, as for ``ombx show``. Raises ValueError with the message of ombx if a file cannot be read, and if
+    the files have rows of benchmarks and of links, which have other columns.
+    """
+    import pandas
+
+    text = _shown("csv", paths)
+    if "\nrun,from,to," in text:
+        raise ValueError("the files have rows of benchmarks and of links: read them one by one")
+    return _typed(pandas.read_csv(io.StringIO(text), dtype=str, keep_default_na=False, na_values=[""]))
+
+
+def _records(paths: typing.Sequence[Path]) -> typing.Iterator[typing.Tuple[dict, dict]]:
+    """Returns the rows of single launches as the files have them, each with its run."""
+    run: dict = {}
+    for line in _shown("jsonl", paths).splitlines():
+        record = json.loads(line)
+        if record["kind"] == "run":
+            run = record
+        elif record["kind"] in ("launch", "case") and record.get("samples"):
+            yield run, record
+
+
+def _of_row(run: dict, row: dict) -> dict:
+    launch = run.get("plan", {}).get("launch")
+    named = {name: row.get(name) for name in ("bench", "key", "bytes", "depth", "pairs", "ranks", "metric", "outcome")}
+    axes = ";".join(f"{name}={value}" for name, value in row.get("axes", {}).items())
+    return {"run": run.get("run", ""), "launch": int(launch) if launch else 1, **named, "axes": axes}
+
+
+def launches(*paths: Path) -> "pandas.DataFrame":
+    """Returns a frame with a row for each case in each launch: its median, its interval within the launch, and percentiles."""
+    import pandas
+
+    def of(run: dict, row: dict) -> dict:
+        summary, rates = row.get("summary") or {}, row.get("rates") or {}
+        low, high = summary.get("ci95_ns") or (None, None)
+        figures = {"n": summary.get("n"), "median_ns": summary.get("median_ns"), "ci95_low_ns": low, "ci95_high_ns": high}
+        figures.update(sample_min_ns=summary.get("min_ns"), mean_ns=summary.get("mean_ns"), sample_max_ns=summary.get("max_ns"))
+        for name in ("p95", "p99", "p999"):
+            figures[f"iteration_{name}_ns"] = (summary.get(name) or {}).get("value_ns")
+        figures["mb_per_s"] = (rates.get("mb_per_s") or {}).get("median")
+        figures["trust"] = ";".join(mark["code"] for mark in row.get("trust", []))
+        return {**_of_row(run, row), **figures}
+
+    return _typed(pandas.DataFrame([of(run, row) for run, row in _records(paths)]))
+
+
+def samples(*paths: Path) -> "pandas.DataFrame":
+    """Returns a frame with a row for each sample of each rank: ``elapsed_ns`` of ``batch`` iterations. ``of`` is ``median`` for the samples that
+    the median comes from, and ``percentiles`` for those of the separate pass of single iterations."""
+    import pandas
+
+    def of(run: dict, row: dict) -> typing.Iterator[dict]:
+        named = _of_row(run, row)
+        for kind, name in (("median", "samples"), ("percentiles", "tail")):
+            for ranks in row.get(name, []):
+                of_rank = {**named, "of": kind, "rank": ranks["rank"], "batch": ranks["batch"]}
+                for number, elapsed in enumerate(ranks["elapsed_ns"]):
+                    yield {**of_rank, "sample": number, "elapsed_ns": elapsed}
+
+    return _typed(pandas.DataFrame([sample for run, row in _records(paths) for sample in of(run, row)]))

@@ -17,7 +17,9 @@ fn found(done: &Done) -> Vec<String> {
     for finding in findings {
         assert!(finding["advice"].as_str().is_some_and(|a| !a.is_empty()), "{done}");
     }
-    assert_eq!(done.code, Some(if findings.is_empty() { 0 } else { 4 }), "{done}");
+    let disturbs = findings.iter().any(|finding| finding["level"] != "note");
+    assert_eq!(done.code, Some(if disturbs { 4 } else { 0 }), "{done}");
+    assert!(report["errors_since_start"].is_array(), "{done}");
     assert!(report["mpi"].is_string() && report["clock"]["overhead_ns"].is_u64(), "{done}");
     assert!(report["hosts"][0]["hosts"][0].is_string() && report["hosts"][0]["facts"].is_object(), "{done}");
     findings.iter().map(|finding| finding["code"].as_str().unwrap().to_owned()).collect()
@@ -74,6 +76,20 @@ fn a_launcher_of_another_mpi_in_the_search_path() {
     let done = doctor("").env("PATH", format!("{}:{path}", files.root().display())).run();
     let codes = found(&done);
     assert!(has(&codes, "path_launcher") && !has(&codes, "wrong_launcher"), "{done}");
+    let report: Value = serde_json::from_str(&done.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let of_path = findings.iter().find(|finding| finding["code"] == "path_launcher").unwrap();
+    assert_eq!(of_path["level"], "note", "ombx does not use it: {done}");
+}
+
+#[test]
+fn memory_of_devices_is_tried_or_the_reason_is_told() {
+    let done = doctor("--memory cuda").run();
+    let codes = found(&done);
+    let arrived = done.stdout.contains("messages of 1K bytes arrive right with --memory cuda on this host");
+    assert!(has(&codes, "device_memory") != arrived, "{done}");
+    let wrong = Job::ombx("doctor --memory gpu").run().expect(2);
+    assert!(wrong.stderr.contains("use host, cuda"), "{wrong}");
 }
 
 /// Runs `ombx doctor` as ranks of an explicit launcher.

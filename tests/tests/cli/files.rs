@@ -33,6 +33,36 @@ fn a_complete_file_is_shown_in_every_format() {
 }
 
 #[test]
+fn rows_sizes_and_columns_can_be_chosen() {
+    let files = Files::default();
+    let path = files.write("golden.jsonl", GOLDEN);
+    let lines = |options: &str| -> Vec<String> {
+        show(&path, options).expect(0).stdout.lines().map(str::to_owned).collect()
+    };
+    let csv = "--format csv --columns bench,bytes,median_ns";
+    assert_eq!(
+        lines(&format!("{csv} --rows p2p.latency")),
+        ["bench,bytes,median_ns", "p2p.latency,8,357.6875"]
+    );
+    assert_eq!(lines(&format!("{csv} --bench rma.* --sizes 64K")).len(), 2);
+    let table = lines("--rows rma.put_bw --columns bytes,95%,mb/s");
+    assert!(table.contains(&" bytes  95% within this launch     MB/s".to_owned()), "{table:#?}");
+    let markdown = lines("--rows p2p.latency --format markdown --columns p99,us");
+    assert!(markdown.contains(&"| p99 iteration (µs) | µs |".to_owned()), "{markdown:#?}");
+    for (options, why) in [
+        ("--columns bytes,speed", "no column of these rows is called \"speed\"; there are bytes, us,"),
+        ("--columns p99_ns --format csv", "no column of these rows is called \"p99_ns\"; there are run,"),
+        ("--columns bytes --format osu", "--columns is for tables and CSV"),
+        ("--rows p2p.latency --format jsonl", "prints all rows: leave out --rows and --sizes"),
+        ("--rows collective.*", "no row of the files fits --rows and --sizes: there are p2p.latency,"),
+        ("--sizes 3", "fits --rows and --sizes"),
+    ] {
+        let done = show(&path, options).expect(2);
+        assert!(done.stderr.contains(why) && done.stdout.is_empty(), "{options}: {done}");
+    }
+}
+
+#[test]
 fn json_lines_have_the_end_of_every_launch() {
     let files = Files::default();
     let launch = |number: usize| {

@@ -2,6 +2,8 @@
 
 mod accelerators;
 mod benchmarks;
+#[cfg(target_arch = "x86_64")]
+mod calls;
 mod congestion;
 mod corruption;
 mod early_ends;

@@ -47,6 +47,8 @@ pub(super) struct Examination {
 pub(super) struct ThisHost {
     pub(super) clock: ClockProperties,
     pub(super) host: HostState,
+    /// Counters of errors since this host or a driver started.
+    pub(super) errors: Vec<Growth>,
 }
 
 impl Examination {
@@ -65,6 +67,7 @@ impl Examination {
             "hosts": self.hosts,
             "accelerators": self.devices,
             "clock": ClockFacts::from(this_host.clock),
+            "errors_since_start": this_host.errors,
             "findings": findings,
         })
     }
@@ -116,6 +119,7 @@ impl Examination {
             }
         }
         text += &format!("\n{}", paragraph(width, "Examined: ", &self.examined(this_host)));
+        text += &paragraph(width, "Errors: ", &errors(&this_host.errors));
         let mut networks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for HostFacts { hosts, facts } in &self.hosts {
             if let Some(network) = facts.get("network").and_then(Fact::known) {
@@ -182,7 +186,7 @@ impl Examination {
         }
     }
 
-    fn examined(&self, ThisHost { clock, host }: &ThisHost) -> String {
+    fn examined(&self, ThisHost { clock, host, .. }: &ThisHost) -> String {
         let mut parts = vec![mpiexec::library()];
         parts.extend(self.launcher.as_ref().map(|launcher| format!("ranks started by {launcher}")));
         let mut hosts: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -202,6 +206,17 @@ impl Examination {
             host.foreign.map(|part| format!("{:.0}% of the CPUs busy with other work", part * 100.0)),
         );
         format!("{}.", parts.join(", "))
+    }
+}
+
+/// Returns the counters of errors in a sentence.
+fn errors(errors: &[Growth]) -> String {
+    let counts = errors.iter().map(|one| format!("{} {} {}", one.device, one.counter, one.by));
+    match counts.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "this host has counted none since it started.".into(),
+        some => {
+            format!("since this host or the driver started, {some}; an old count may be of a repaired fault.")
+        }
     }
 }
 
@@ -292,7 +307,8 @@ mod tests {
 
     fn this_host() -> ThisHost {
         let clock = ClockProperties { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
-        ThisHost { clock, host: HostState { foreign: Some(0.25), ..HostState::default() } }
+        let host = HostState { foreign: Some(0.25), ..HostState::default() };
+        ThisHost { clock, host, errors: Vec::new() }
     }
 
     fn with(findings: Vec<Finding>) -> Examination {

@@ -1,6 +1,9 @@
 //! Arguments that choose where rows go and how they are printed.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use clap::{
     Args,
@@ -17,6 +20,8 @@ use ombx_launch::output::{
 };
 use ombx_record::{
     error::{Error, Result},
+    link,
+    result::Measurement,
     unit::{self, Bytes},
 };
 use ombx_show::Shown;
@@ -158,7 +163,7 @@ fn no_format() -> Error {
 pub(crate) const FORMATS: [(&str, &str, Format); 7] = [
     ("table", "Table for people", Format::Table),
     ("markdown", "Tables for a document in Markdown", Format::Markdown),
-    ("latex", "Tables for a document in LaTeX, with the package booktabs", Format::Latex),
+    ("latex", "Tables for a document in LaTeX, with the packages booktabs and siunitx", Format::Latex),
     ("osu", "Output of the OSU benchmarks", Format::Osu),
     ("csv", "CSV, one line per row", Format::Csv),
     ("jsonl", "Lines of the result file", Format::Jsonl),
@@ -192,11 +197,11 @@ pub(crate) const COLORS: [(&str, &str, Color); 3] = [
     ("never", "Never", Color::Never),
 ];
 
-/// Which rows of result files are drawn.
+/// Which rows of result files are shown or drawn.
 #[derive(Debug, Args)]
 pub(crate) struct RowArgs {
     /// Only these benchmarks or row keys, for example p2p.latency, 'p2p.*' or 'rma.put_bw/*sync=lock*'; may be repeated
-    #[arg(long, value_name = "PATTERN", value_parser = row_pattern)]
+    #[arg(long, alias = "bench", value_name = "PATTERN", value_parser = row_pattern)]
     rows: Vec<glob::Pattern>,
     /// Only these message sizes: 1..4M (doubling), 8,1K,64K (list), 1..4M:x4 (growing by 4)
     #[arg(long, value_parser = unit::parse_sizes)]
@@ -222,22 +227,34 @@ impl RowArgs {
         if self.is_empty() || cases.is_empty() {
             return Ok(cases);
         }
-        let mut names: Vec<String> = cases.iter().map(|case| case.row().bench.clone()).collect();
-        names.dedup();
-        cases.retain(|case| self.contains(case));
-        if cases.is_empty() {
-            let names = names.join(", ");
-            return Err(Error::usage(format!("no row of {name} fits --rows and --sizes: there are {names}")));
-        }
-        Ok(cases)
+        let names: BTreeSet<String> = cases.iter().map(|case| case.row().bench.clone()).collect();
+        cases.retain(|case| self.contains(case.row()));
+        if cases.is_empty() { Err(RowArgs::no_row(name, &names)) } else { Ok(cases) }
     }
 
-    fn contains(&self, case: &CaseSamples) -> bool {
-        let row = case.row();
+    /// Returns the error that rows of these benchmarks exist and none is chosen.
+    pub(crate) fn no_row(name: &str, benches: &BTreeSet<String>) -> Error {
+        let benches = Vec::from_iter(benches.iter().map(String::as_str)).join(", ");
+        Error::usage(format!("no row of {name} fits --rows and --sizes: there are {benches}"))
+    }
+
+    /// Returns whether a row is chosen.
+    pub(crate) fn contains(&self, row: &Measurement) -> bool {
         let named = |pattern: &glob::Pattern| pattern.matches(&row.bench) || pattern.matches(&row.key);
         let sized = |sizes: &Sizes| row.bytes.is_some_and(|bytes| sizes.contains(&Bytes(bytes)));
         (self.rows.is_empty() || self.rows.iter().any(named)) && self.sizes.as_ref().is_none_or(sized)
     }
+
+    /// Returns whether sweeps over links are chosen. Their verdict is about all sizes.
+    pub(crate) fn contains_sweeps(&self) -> bool {
+        let named = |pattern: &glob::Pattern| pattern.matches(link::BENCH);
+        self.sizes.is_none() && (self.rows.is_empty() || self.rows.iter().any(named))
+    }
+}
+
+/// Returns whether a format has units, percentiles and columns that can be chosen.
+pub(crate) fn has_columns(format: Format) -> bool {
+    matches!(format, Format::Table | Format::Csv | Format::Markdown | Format::Latex)
 }
 
 /// Reads a pattern of benchmarks or row keys.
@@ -284,14 +301,14 @@ pub(crate) fn chosen_units(given: &[Units]) -> Result<Units> {
 impl ShownArgs {
     /// Returns what a format shows. Only tables and CSV have a choice.
     pub(crate) fn shown(&self, format: Format) -> Result<Shown> {
-        let has_choice = matches!(format, Format::Table | Format::Csv | Format::Markdown | Format::Latex);
-        if let Some(given) = self.given().filter(|_| !has_choice) {
+        if let Some(given) = self.given().filter(|_| !has_columns(format)) {
             return Err(Error::usage(format!(
                 "{given} is for tables and CSV: leave it out, or choose another --format"
             )));
         }
         let units = chosen_units(&self.unit)?;
-        Ok(Shown { units, percentiles: self.percentiles.clone().unwrap_or_default() })
+        let percentiles = self.percentiles.clone().unwrap_or_default();
+        Ok(Shown { units, percentiles, ..Shown::default() })
     }
 
     /// Rejects these options of a command that has no use for them.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use ombx_check::doctor::{self, Request};
+use ombx_core::benchmark::{ParameterValue, memory::BufferMemory};
 use ombx_launch::output::destination::Format;
 use ombx_record::error::Result;
 
@@ -16,6 +17,9 @@ use crate::arguments::{
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     start: StartArgs,
+    /// Also send a message from this memory, such as cuda, between two ranks of this host
+    #[arg(long, value_name = "PLACE[:PLACE]", value_parser = BufferMemory::parse, help_heading = "What is measured")]
+    memory: Option<BufferMemory>,
     /// Format of the findings
     #[arg(long, default_value = "table", value_parser = some_of(&FORMATS), help_heading = "Output")]
     format: Format,
@@ -38,6 +42,6 @@ pub(crate) fn doctor(args: DoctorArgs) -> Result<u8> {
     if args.probe {
         return doctor::probe_this_process();
     }
-    let DoctorArgs { start, format, junit, quiet, .. } = args;
-    doctor::run(&start.into(), &Request { format, junit, quiet })
+    let DoctorArgs { start, memory, format, junit, quiet, .. } = args;
+    doctor::run(&start.into(), &Request { memory, format, junit, quiet })
 }

@@ -178,7 +178,7 @@ pub(super) fn long(b: &Benchmark, columns: Option<usize>) -> String {
         ("metric".into(), format!("{} in {}", b.described.metric.name(), b.described.metric.unit())),
         ("formula".into(), b.described.formula.into()),
         ("timed".into(), b.described.method.timed.into()),
-        ("calls".into(), b.described.calls.join(", ")),
+        ("calls".into(), calls(b)),
         ("untimed".into(), b.described.method.untimed.into()),
         ("like".into(), b.described.method.like.into()),
         ("OSU names".into(), osu_names(b).join(", ")),
@@ -208,6 +208,16 @@ pub(super) fn long(b: &Benchmark, columns: Option<usize>) -> String {
         text += &format!("  {name:<width$}{lines}\n", width = before - 2);
     }
     text
+}
+
+/// Returns the calls of an iteration. A parameter adds some of one-sided operations.
+fn calls(b: &Benchmark) -> String {
+    let calls = b.described.calls.join(", ");
+    if own_parameters(b).any(|parameter| parameter.name == "sync") {
+        format!("{calls}; around them those of --sync, such as MPI_Win_fence")
+    } else {
+        calls
+    }
 }
 
 /// Returns the parameters that distinguish a benchmark from most others.

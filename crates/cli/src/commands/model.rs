@@ -1,6 +1,7 @@
 //! `ombx model`: parameters of LogGP with intervals, and the message sizes at which the protocol switches.
 
 use std::{
+    ffi::{OsStr, OsString},
     io::{self, IsTerminal, Write},
     path::PathBuf,
     process::Command,
@@ -46,7 +47,7 @@ pub(crate) struct ModelArgs {
     /// Use of colours
     #[arg(long, default_value = "auto", value_parser = some_of(&COLORS), help_heading = "Output")]
     color: Color,
-    /// Options of `ombx run` for a measurement, after two dashes: -- --hosts n01,n02 --sizes 1..1M
+    /// Options of `ombx run` for a measurement, with or without two dashes before them: --hosts n01,n02 --sizes 1..1M
     #[arg(last = true, value_name = "OPTIONS")]
     run: Vec<String>,
 }
@@ -77,7 +78,7 @@ pub(crate) fn model(parser: &clap::Command, args: &ModelArgs) -> Result<u8> {
         if !args.run.is_empty() || args.out.out.is_some() {
             return Err(Error::usage(
                 "-o and options of ombx run are for a measurement: leave out the result files, or leave \
-                 out -o and what follows --",
+                 out -o and these options",
             ));
         }
         let mut known = KnownRuns::default();
@@ -99,6 +100,53 @@ pub(crate) fn model(parser: &clap::Command, args: &ModelArgs) -> Result<u8> {
     cases.iter().for_each(|case| rows.add(&case.estimate()));
     is_closed(print(&Shown { models, setups, rows }, args))?;
     Ok(0)
+}
+
+/// Moves the options of `ombx run` in the words of `ombx model` behind two dashes. An option that both have is one of `ombx model`.
+pub(crate) fn with_dashes(parser: &clap::Command, words: Vec<OsString>) -> Vec<OsString> {
+    let [Some(model), Some(run)] = ["model", "run"].map(|name| parser.find_subcommand(name)) else {
+        return words;
+    };
+    if words.get(1).is_none_or(|word| word != "model") || words.iter().any(|word| word == "--") {
+        return words;
+    }
+    let mut rest = words[2..].iter().cloned().peekable();
+    let (mut own, mut of_run) = (words[..2].to_vec(), Vec::new());
+    while let Some(word) = rest.next() {
+        let found = option(model, &word).map(|arg| (arg, &mut own));
+        let found = found.or_else(|| option(run, &word).map(|arg| (arg, &mut of_run)));
+        let Some((arg, words)) = found else {
+            own.push(word);
+            continue;
+        };
+        let is_alone = word.to_string_lossy().chars().count() == 2
+            || word.as_encoded_bytes().starts_with(b"--") && !word.as_encoded_bytes().contains(&b'=');
+        words.push(word);
+        if is_alone
+            && arg.get_num_args().is_none_or(|range| range.min_values() > 0)
+            && arg.get_action().takes_values()
+        {
+            words.extend(rest.next());
+        }
+    }
+    if of_run.is_empty() { words } else { [own, vec!["--".into()], of_run].concat() }
+}
+
+/// Returns the option of a command that a word names, alone or with its value.
+fn option<'c>(command: &'c clap::Command, word: &OsStr) -> Option<&'c clap::Arg> {
+    let word = word.to_str()?;
+    let has_name = |arg: &&clap::Arg| match word.strip_prefix("--") {
+        Some(name) => {
+            let name = name.split('=').next();
+            arg.get_long() == name
+                || arg.get_all_aliases().is_some_and(|all| all.iter().any(|alias| Some(*alias) == name))
+        }
+        None => {
+            let letter = word.strip_prefix('-').and_then(|letters| letters.chars().next());
+            letter.is_some() && arg.get_short() == letter
+        }
+    };
+    command.get_arguments().find(has_name)
 }
 
 fn add(store: &mut SampleStore, file: &ResultFile) {
@@ -165,4 +213,28 @@ fn print(shown: &Shown, args: &ModelArgs) -> io::Result<()> {
         }
     }
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use ombx_core::benchmark::Registry;
+
+    use crate::commands::model::*;
+
+    #[test]
+    fn options_of_run_need_no_dashes() {
+        let parser = crate::commands::parser(&Registry::load().unwrap());
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for (typed, meant) in [
+            ("ombx model --quick", "ombx model -- --quick"),
+            ("ombx model --sizes 1..1M -o m.jsonl", "ombx model -o m.jsonl -- --sizes 1..1M"),
+            ("ombx model -n2 --format=json --seed=1", "ombx model --format=json -- -n2 --seed=1"),
+            ("ombx model r.jsonl --format csv", "ombx model r.jsonl --format csv"),
+            ("ombx model --color never -- --quick", "ombx model --color never -- --quick"),
+            ("ombx model --unknown 3", "ombx model --unknown 3"),
+            ("ombx run p2p.latency --quick", "ombx run p2p.latency --quick"),
+        ] {
+            assert_eq!(with_dashes(&parser, words(typed)), words(meant), "{typed}");
+        }
+    }
 }

@@ -376,7 +376,9 @@ pub(crate) fn plan(args: &RunArgs, chosen: Chosen, choices: &[Choice]) -> Result
     }
     let is_matched =
         |choice: &&Choice| choice.bench.threads_of(&Plan::default()).is_some_and(Threads::is_one_number);
-    if let (Some(Threads::ByRole { .. }), Some(choice)) = (chosen.chosen(), choices.iter().find(is_matched)) {
+    let mut threads = chosen.texts(Threads::PARAMETER).iter().filter_map(|text| text.get::<Threads>());
+    let has_roles = threads.any(|threads| !threads.is_one_number());
+    if let Some(choice) = choices.iter().find(is_matched).filter(|_| has_roles) {
         return Err(Error::usage(format!(
             "--threads: {} has as many threads on every rank: give one number, such as --threads 4",
             choice.bench.name

@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    collections::BTreeSet,
     env,
     io::{self, Seek, Write},
     ops::ControlFlow,
@@ -37,18 +38,20 @@ use ombx_record::{
     error::{Error, Result},
     event::Event,
     file::{self, RunWithRows},
+    link,
+    order::each_once,
     result::{Measurement, RunOutcome, Tally},
     unit::Bytes,
 };
 use ombx_show::{
-    Broadcasts, OpenMetrics, Overhead, Renderer, Shown, methods,
+    Broadcasts, Csv, OpenMetrics, Overhead, Renderer, Shown, columns, methods,
     provenance::{self, Section},
     wrapped,
 };
 use tempfile::SpooledTempFile;
 
 use crate::{
-    arguments::output::{COLORS, FORMATS, RowArgs, ShownArgs, some_of},
+    arguments::output::{COLORS, FORMATS, RowArgs, ShownArgs, has_columns, some_of},
     commands::history,
 };
 
@@ -74,14 +77,17 @@ pub(crate) struct ShowArgs {
     rows: RowArgs,
     #[command(flatten)]
     shown: ShownArgs,
+    /// Only these columns, in this order: titles of the table or their first words, such as bytes,us,95%,p99; in CSV whole names
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',', conflicts_with_all = ["samples", "matrix", "provenance"])]
+    columns: Vec<String>,
     /// Write the times of `ombx links` to this file instead, as an array that NumPy reads: size, from, to, in microseconds
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "plot", "samples"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "plot", "samples", "rows", "sizes"])]
     matrix: Option<PathBuf>,
     /// Earlier results, a file or a directory: rows tell where the next run and the level of the machine lie
     #[arg(long, value_name = "PATH", conflicts_with_all = ["plot", "samples", "matrix", "provenance"])]
     against: Option<PathBuf>,
     /// Print where, when and how the rows were measured, a paragraph about the method for a publication, and a citation
-    #[arg(long, conflicts_with_all = ["format", "plot", "samples", "matrix", "verbose"])]
+    #[arg(long, conflicts_with_all = ["format", "plot", "samples", "matrix", "verbose", "rows", "sizes"])]
     provenance: bool,
     /// Use of colours
     #[arg(long, default_value = "auto", value_parser = some_of(&COLORS))]
@@ -96,10 +102,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     if args.samples {
         return show_samples(&args.files, &args.rows);
     }
-    if !args.rows.is_empty() {
-        return Err(Error::usage("--rows and --sizes choose what --samples draws: add --samples"));
-    }
-    let shown = args.shown.shown(args.format)?;
+    let shown = args.shown()?;
     if let Some(path) = &args.matrix {
         target::check(path, "--matrix", args.files.iter().map(|file| (target::READ, file.as_path())))?;
         target::check_path("--matrix", path)?;
@@ -115,8 +118,25 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     let mut sorter = Sorter::default();
     // The reader of standard output has closed it.
     let mut is_unread = false;
+    // Benchmarks of rows that are not chosen, and whether anything is.
+    let (mut left_out, mut is_any) = (BTreeSet::new(), false);
     for path in &args.files {
         let mut pass = |event: Event<'static>, is_sweep: bool| {
+            let row = match &event {
+                Event::Row(row) | Event::Case(row) => Some(row),
+                _ => None,
+            };
+            let is_chosen = if is_sweep {
+                args.rows.contains_sweeps()
+            } else {
+                row.is_none_or(|row| args.rows.contains(row))
+            };
+            if !is_chosen {
+                let bench = row.map_or(link::BENCH, |row| &row.bench);
+                left_out.insert(bench.to_owned());
+                return Ok(());
+            }
+            is_any |= is_sweep || row.is_some();
             if is_sweep {
                 return sweeps.event(&event);
             }
@@ -141,6 +161,10 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
             say_cut_off(path, "shown");
         }
     }
+    if !is_any && !left_out.is_empty() {
+        return Err(RowArgs::no_row("the files", &left_out));
+    }
+    check_columns(&shown, args.format, &cases)?;
     if let (Some(path), Sweeps::Matrix(sweep)) = (&args.matrix, &mut sweeps) {
         return write_matrix(sweep.take().map(|(_, bands)| bands), path);
     }
@@ -162,6 +186,36 @@ pub(crate) fn show(args: &ShowArgs) -> Result<u8> {
     });
     is_closed(written.and_then(|()| out.flush()))?;
     Ok(0)
+}
+
+impl ShowArgs {
+    /// Returns the units, percentiles and columns that are shown.
+    fn shown(&self) -> Result<Shown> {
+        let is_jsonl = self.format == Format::Jsonl;
+        if is_jsonl && !self.rows.is_empty() {
+            return Err(Error::usage("--format jsonl prints all rows: leave out --rows and --sizes"));
+        }
+        let shown = self.shown.shown(self.format)?;
+        if !self.columns.is_empty() && !has_columns(self.format) {
+            return Err(Error::usage(
+                "--columns is for tables and CSV: leave it out, or choose another --format",
+            ));
+        }
+        Ok(Shown { columns: self.columns.clone(), ..shown })
+    }
+}
+
+/// Refuses the name of a column that no table of the rows has.
+fn check_columns(shown: &Shown, format: Format, cases: &Cases) -> Result<()> {
+    let of_group = |group: &Group| columns(shown, &group.described(), &group.estimates());
+    let titles = match format {
+        _ if shown.columns.is_empty() => return Ok(()),
+        Format::Csv => Csv::columns(shown),
+        _ => each_once(cases.groups().iter().flat_map(of_group)),
+    };
+    let Some(name) = shown.unknown_column(&titles) else { return Ok(()) };
+    let titles = titles.join(", ");
+    Err(Error::usage(format!("--columns: no column of these rows is called {name:?}; there are {titles}")))
 }
 
 /// Maximum number of files of a directory that are shown, the newest first.

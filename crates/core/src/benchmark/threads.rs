@@ -77,11 +77,11 @@ pub const MATCHED_THREADS: &Parameter = &Threads::PARAMETER
     .named(Named::AfterSize(|values, _| Some(values.get::<Threads>().text())));
 
 impl ParameterValue for Threads {
-    const PARAMETER: &'static Parameter = &Parameter::one_of::<Threads>(
+    const PARAMETER: &'static Parameter = &Parameter::list_of::<Threads>(
         "threads",
         "T|S:R",
         "Threads per rank of benchmarks with several threads, whose names end in _mt; of p2p.latency_mt \
-         also sending and receiving ones, for example: --threads 2:4 [default: 2, and 1:2]",
+         also sending and receiving ones, for example: --threads 1,2,4 or 2:4 [default: 2, and 1:2]",
     )
     .under(Heading::General);
     /// Of benchmarks with one thread per rank.

@@ -267,7 +267,7 @@ pub fn find(name: &str) -> Result<&'static Program> {
                 format!("give one of {}", all().map(|program| program.name).collect::<Vec<_>>().join(", "))
             }
         };
-        Error::usage(format!("{name} is not a program of IMB: {instead}"))
+        Error::usage(format!("{name} is none of the programs that ombx replaces: {instead}"))
     })
 }
 

@@ -173,6 +173,7 @@ pub fn uncovered(name: &str) -> Option<&'static str> {
     match name {
         "osu_get_mbw" => Some("use osu_get_bw -p with the number of pairs"),
         "osu_get_multi_lat" => Some("use osu_get_latency -s pscw -p with the number of pairs"),
+        "osu_partitioned_latency" => Some("ombx run p2p.latency_partitioned measures partitioned messages"),
         _ if name.starts_with("osu_nccl_") || name.starts_with("osu_xccl_") => Some(
             "NCCL and RCCL are not measured; ombx osu osu_allreduce -d cuda measures MPI with memory of devices",
         ),

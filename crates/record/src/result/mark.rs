@@ -143,7 +143,7 @@ codes! {
     Launcher = launcher, Invalid, "a launcher that does not start ranks", "read what it says";
     WrongLauncher = wrong_launcher, Invalid, "a launcher of another MPI",
         "use the mpiexec of that MPI, or let ombx run start the ranks";
-    PathLauncher = path_launcher, Caution, "a launcher of another MPI in PATH",
+    PathLauncher = path_launcher, Note, "a launcher of another MPI in PATH",
         "let ombx run start the ranks, or give the full path of this MPI's mpiexec";
     LockedMemory = memlock, Caution, "little memory that may be locked",
         "ulimit -l unlimited, also for remote shells";
@@ -158,6 +158,8 @@ codes! {
         "sysctl kernel.yama.ptrace_scope=0";
     DifferingHosts = differing_hosts, Caution, "hosts that differ from the others",
         "look at the device, its slot, cable and firmware, or leave the host out";
+    DeviceMemory = device_memory, Invalid, "messages from memory of devices that do not arrive",
+        "use an MPI that was built for this memory, or --staged";
     NarrowLink = narrow_link, Caution, "accelerators with fewer lanes than they can have",
         "look at its slot and riser";
     SharedDevice = shared_device, Note, "ranks that share an accelerator",

@@ -37,17 +37,12 @@
     });
   }
 
-  // Print opens all details.
-  let folded = [];
-  addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open])")];
-    for (const details of folded) details.open = true;
-  });
-  addEventListener("afterprint", () => { for (const details of folded) details.open = false; });
-
-  // A table that is cut says so.
+  // A table that is cut says so, and is a tab stop, so that arrow keys scroll it.
   const sizes = new ResizeObserver((all) => {
-    for (const { target } of all) target.toggleAttribute("data-cut", target.scrollWidth > target.clientWidth + 1);
+    for (const { target } of all) {
+      if (target.toggleAttribute("data-cut", target.scrollWidth > target.clientWidth + 1)) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }
   });
   for (const wide of document.querySelectorAll(".wide")) sizes.observe(wide);
   // Each figure can be saved as it would look on white paper.

@@ -116,7 +116,7 @@ fn bars(canvas: Canvas, id: &str, sweep: &LinkSweep, times: &LinkTimes, units: U
                 @for (at, (ends, links)) in histogram.ranges().enumerate() {
                     @let left = wide * at as f64;
                     @let high = (BOTTOM - HISTOGRAM_TOP) * links as f64 / histogram.most() as f64;
-                    rect.h4 x=(n(left + GAP)) y=(n(BOTTOM - high)) width=(n(wide - 2.0 * GAP)) height=(n(high)) {
+                    rect.count x=(n(left + GAP)) y=(n(BOTTOM - high)) width=(n(wide - 2.0 * GAP)) height=(n(high)) {
                         @if canvas.is_wide() { title { (describe(ends, links)) } }
                     }
                     text x=(n(left + wide / 2.0)) y=(n(BOTTOM - high - 5.0)) text-anchor="middle" { (links) }

@@ -10,7 +10,7 @@ use ombx_estimate::{
 };
 use ombx_record::{
     order::grouped,
-    result::{Check, Measurement, Metric, Outcome, RunOutcome},
+    result::{Check, Measurement, Metric, Outcome, OverLaunches, RunOutcome},
     unit::{Bytes, counted},
     verdict::Conclusion,
 };
@@ -100,7 +100,10 @@ fn main_figure(rows: Vec<&Measurement>, units: Units) -> Option<String> {
     let decimals = Decimals::new(figure.value, figure.ci95);
     let mut text = format!("{} {}", decimals.format(figure.value), units.symbol(row.metric));
     if let Some([low, high]) = figure.ci95 {
-        text += &format!(" ({} to {})", decimals.format(low), decimals.format(high));
+        // Few launches have a range with less coverage.
+        let coverage = row.over_launches().map_or(0.95, OverLaunches::coverage).min(0.95);
+        let ends = [low, high].map(|end| decimals.format(end)).join(" to ");
+        text += &format!(" ({:.0} %: {ends})", coverage * 100.0);
     }
     if let Some(bytes) = row.bytes {
         text += &format!(" for {}", Bytes(bytes).with_noun());

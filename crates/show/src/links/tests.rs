@@ -278,7 +278,7 @@ fn csv_has_a_line_for_each_direction() {
         text.lines()
             .nth(1)
             .unwrap()
-            .starts_with("r,0,1,n0,n1,semidirectional,1000000,,1,,ok,passed,10,1000,"),
+            .starts_with("r,0,1,n0,n1,semidirectional,1000000,,1,,ok,passed,10,1000000,"),
         "{text}"
     );
 }

@@ -54,6 +54,8 @@ impl FormattedRow {
     }
 }
 
+/// Title of the column of marks.
+pub(crate) const TRUST: &str = "trust";
 /// Number of cells after the additional figures: samples and marks.
 const LAST: usize = 2;
 
@@ -91,15 +93,17 @@ pub fn titles(shown: &Shown, metric: Option<Metric>, scope: Scope, figures: &BTr
 /// Returns the titles that every table of a metric has.
 fn fixed_titles(shown: &Shown, metric: Option<Metric>, scope: Scope) -> Vec<String> {
     let metric = metric.unwrap_or(Metric::Latency);
-    let tail = shown.tail(None).into_iter().map(|(percent, _)| crate::percentile_name(metric, percent));
+    // Percentiles are of single iterations; samples and launches are batches of them.
+    let title = |percent| format!("{} iteration", crate::percentile_name(metric, percent));
+    let tail = shown.tail(None).into_iter().map(|(percent, _)| title(percent));
     let message_rate = (metric == Metric::Bandwidth).then_some(MESSAGE_RATE_UNIT);
     let (interval, ends, samples) = match scope {
-        Scope::OneLaunch => ("95% within this launch", ["min", "max"], "samples"),
+        Scope::OneLaunch => ("95% within this launch", ["min sample", "max sample"], "samples"),
         Scope::Launches => ("95% within this run", ["min launch", "max launch"], "launches"),
         Scope::Runs => ("95% within these runs", ["min launch", "max launch"], "launches"),
     };
     let first = ["bytes", shown.units.name(metric), interval].map(str::to_owned);
-    let rest = ends.into_iter().chain(message_rate).chain([samples, "trust"]).map(str::to_owned);
+    let rest = ends.into_iter().chain(message_rate).chain([samples, TRUST]).map(str::to_owned);
     first.into_iter().chain(tail).chain(rest).collect()
 }
 
@@ -350,7 +354,7 @@ const FIRST: [&str; 8] = [
     "reordered percent",
 ];
 /// Titles of columns that are left out next. The algorithm bandwidth, percentiles and the bus bandwidth follow them.
-const SPARE: [&str; 5] = ["min launch", "max launch", "min", "max", "range"];
+const SPARE: [&str; 5] = ["min launch", "max launch", "min sample", "max sample", "range"];
 /// Titles of columns that are left out last.
 const COUNTS: [&str; 9] = [
     "retransmits",

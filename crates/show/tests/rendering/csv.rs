@@ -41,8 +41,11 @@ fn missing_values_are_empty() {
     let text = complete(&mut Csv::default(), &golden().rows);
     let records = records(&text);
     assert_eq!(records.len(), 4);
-    assert_eq!((records[0]["p99_ns"].as_str(), records[0]["mb_per_s"].as_str()), ("", ""));
-    assert_eq!((records[1]["p99_ns"].as_str(), records[1]["p999_ns"].as_str()), ("354788", ""));
+    assert_eq!((records[0]["iteration_p99_ns"].as_str(), records[0]["mb_per_s"].as_str()), ("", ""));
+    assert_eq!(
+        (records[1]["iteration_p99_ns"].as_str(), records[1]["iteration_p999_ns"].as_str()),
+        ("354788", "")
+    );
     assert_eq!(records[1]["axes"], "sync=pscw;win=allocate");
     assert_eq!((records[2]["bytes"].as_str(), records[2]["n"].as_str()), ("", ""));
     assert_eq!(records[2]["reason"], "needs 4 ranks, has 2; start it with -n 4");
@@ -114,17 +117,17 @@ fn units_are_in_the_names_of_columns() {
     let found = records(&complete(&mut Csv::default().showing(chosen), &rows));
     let number = |record: &HashMap<String, String>, column: &str| record[column].parse::<f64>().unwrap();
     for (row, other) in found.iter().zip(&canonical) {
-        for column in ["median", "min", "p95_low", "p99"] {
+        for column in ["median", "sample_min", "iteration_p95_low", "iteration_p99"] {
             let ns = number(other, &format!("{column}_ns"));
             assert_eq!(number(row, &format!("{column}_ms")), ns / 1e6, "{column}");
         }
         assert!(!row.keys().any(|column| column.ends_with("_ns") || column.contains("mb_per_s")));
         assert_eq!(
-            (row["p99_99_ms"].as_str(), row["messages_per_s"].as_str()),
+            (row["iteration_p99_99_ms"].as_str(), row["messages_per_s"].as_str()),
             ("", &*other["messages_per_s"])
         );
-        assert!(number(row, "p50_low_ms") <= number(row, "p50_ms"));
-        assert_eq!(row.keys().filter(|column| *column == "p99_ms").count(), 1);
+        assert!(number(row, "iteration_p50_low_ms") <= number(row, "iteration_p50_ms"));
+        assert_eq!(row.keys().filter(|column| *column == "iteration_p99_ms").count(), 1);
     }
     assert_eq!(number(&found[1], "gbit_per_s"), number(&canonical[1], "mb_per_s") * 8.0 / 1e3);
     let gbit_per_s = number(&found[2], "bus_gbit_per_s");

@@ -1,7 +1,7 @@
 //! Tables for documents.
 
 use ombx_record::result::{Level, Mark, Outcome};
-use ombx_show::{Document, Markup};
+use ombx_show::{Document, Markup, Shown};
 
 use crate::{around, bandwidth, complete, latency, of_launches, rendered};
 
@@ -21,7 +21,10 @@ fn markdown_has_a_table_per_benchmark() {
         assert!(table.iter().all(|line| columns(line) == columns(table[0])), "{text}");
         assert!(table[1].chars().all(|c| "|-: ".contains(c)), "{text}");
     }
-    assert!(tables[0][0].starts_with("| bytes | µs | 95% within this launch |"), "{text}");
+    assert!(
+        tables[0][0].starts_with("| bytes | µs | 95% within this launch (µs) | p99 iteration (µs) |"),
+        "{text}"
+    );
     assert!(tables[0][2].starts_with("| 8 | 1.00") && tables[0][3].starts_with("| 64 | 1.5"), "{text}");
     assert!(text.contains("**p2p.latency**") && text.contains("sync=pscw win=allocate"), "{text}");
 }
@@ -31,14 +34,12 @@ fn latex_has_booktabs_and_escapes_what_it_reads() {
     let mut marked = latency(8, &around(2000, 400));
     marked.trust.push(Mark::with_advice("odd", "50% of a_b & {c} < d", "").at(Level::Caution));
     let text = complete(&mut Document::new(Markup::Latex), &[marked]);
-    for part in
-        ["\\toprule", "\\midrule", "\\bottomrule", "\\begin{tabular}{rrrrrrrl}", "\\caption{p2p.latency."]
-    {
+    for part in ["\\toprule", "\\midrule", "\\bottomrule", "\\begin{tabular}{r", "\\caption{p2p.latency."] {
         assert!(text.contains(part), "{part}\n{text}");
     }
     assert!(text.contains("50\\% of a\\_b \\& \\{c\\} $<$ d \\\\"), "{text}");
     let row = text.lines().find(|line| line.trim_start().starts_with("8 &")).unwrap();
-    assert_eq!(row.matches(" & ").count(), 7, "{text}");
+    assert_eq!(row.matches(" & ").count(), 8, "an interval has two columns: {text}");
 }
 
 #[test]
@@ -46,11 +47,43 @@ fn columns_of_launches_and_failures_are_those_of_the_text_table() {
     let run = of_launches();
     let (outcome, _) = run.end.unwrap();
     let text = rendered(&mut Document::new(Markup::Markdown), &run.run, &run.rows, outcome);
-    assert!(text.contains("95% within this run | p99 | min launch | max launch | launches |"), "{text}");
+    assert!(
+        text.contains(
+            "95% within this run (µs) | p99 iteration (µs) | min launch (µs) | max launch (µs) | launches |"
+        ),
+        "{text}"
+    );
     let mut failed = latency(8, &around(2000, 400));
     failed.outcome = Outcome::Failed("wrong".into());
     let mut skipped = latency(64, &around(2000, 400));
     skipped.outcome = Outcome::Skipped("too few ranks".into());
     let text = complete(&mut Document::new(Markup::Markdown), &[failed, skipped]);
     assert!(text.contains("| 8 | FAILED |") && text.contains("Skipped, 1 times: too few ranks"), "{text}");
+}
+
+#[test]
+fn latex_tables_have_labels_units_and_aligned_points() {
+    let rows = [
+        latency(8, &around(900, 400)),
+        latency(64, &[2000, 2010]),
+        bandwidth(8, &around(2000, 400)),
+        latency(8, &around(123_456, 400)),
+    ];
+    let text = complete(&mut Document::new(Markup::Latex), &rows);
+    for part in [
+        "% needs \\usepackage{booktabs,siunitx}",
+        "\\label{tab:p2p-latency}",
+        "\\label{tab:p2p-latency--2}",
+        "\\label{tab:rma-put-bw-sync-pscw-win-allocate-window-64}",
+        "{p99 iteration ($\\mu$s)}",
+        "\\multicolumn{2}{c}{95\\% within this launch (MB/s)}",
+        "]@{ to }S[table-format=",
+        " & \\multicolumn{2}{c}{n/a} & {n/a} & ",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let chosen =
+        Shown { columns: ["us", "p99", "bytes", "us"].map(str::to_owned).into(), ..Shown::default() };
+    let text = complete(&mut Document::new(Markup::Markdown).showing(chosen), &rows[..1]);
+    assert!(text.contains("\n| µs | p99 iteration (µs) | bytes |\n| ---: | ---: | ---: |\n"), "{text}");
 }

@@ -42,7 +42,7 @@ fn of_launches() -> file::RunWithRows {
 fn shown(units: (Option<TimeUnit>, Option<RateUnit>), percentiles: &str) -> Shown {
     let percentiles =
         if percentiles.is_empty() { Percentiles::default() } else { percentiles.parse().unwrap() };
-    Shown { units: Units { time: units.0, rate: units.1 }, percentiles }
+    Shown { units: Units { time: units.0, rate: units.1 }, percentiles, ..Shown::default() }
 }
 
 /// Returns what nine launches with this median add to a row.

@@ -216,7 +216,8 @@ fn columns_of_any_width_are_aligned() {
     rows[1].trust = vec![notice("stolen", "stolen 12%", "x"), notice("clock", "clock", "y")];
     let text = table(&rows);
     let lines = grid(&text);
-    let columns = ["bytes", "us", "95% within this launch", "p99", "min", "max", "samples"];
+    let columns =
+        ["bytes", "us", "95% within this launch", "p99 iteration", "min sample", "max sample", "samples"];
     for (at, name) in columns.iter().enumerate() {
         let end = lines[0].find(&format!(" {name}")).unwrap() + 1 + name.len();
         for line in &lines[1..=rows.len()] {
@@ -342,7 +343,10 @@ fn units_and_percentiles_are_those_of_the_user() {
         [words(lines[at + 1]), words(lines[at + 2])]
     };
     let [titles, times] = cells(&text, "p2p.latency");
-    assert_eq!(titles[..8], ["bytes", "ns", "95% within this launch", "p50", "p99.9", "p90", "min", "max"]);
+    let ends = ["min sample", "max sample"];
+    assert_eq!(titles[..3], ["bytes", "ns", "95% within this launch"]);
+    assert_eq!(titles[3..6], ["p50 iteration", "p99.9 iteration", "p90 iteration"]);
+    assert_eq!(titles[6..8], ends);
     let [_, in_us] = cells(&canonical, "p2p.latency");
     let number = |cell: &str| cell.parse::<f64>().unwrap();
     assert!((number(&times[1]) - 1e3 * number(&in_us[1])).abs() < 1.0, "{text}{canonical}");
@@ -351,10 +355,9 @@ fn units_and_percentiles_are_those_of_the_user() {
         assert!((number(&times[at]) - sample / legs).abs() < 1.0, "{at} {sample}: {text}");
     }
     let [titles, rates] = cells(&text, "rma.put_bw");
-    assert_eq!(
-        titles[..8],
-        ["bytes", "Gbit/s", "95% within this launch", "p50", "p0.1", "p10", "min", "max"]
-    );
+    assert_eq!(titles[..3], ["bytes", "Gbit/s", "95% within this launch"]);
+    assert_eq!(titles[3..6], ["p50 iteration", "p0.1 iteration", "p10 iteration"]);
+    assert_eq!(titles[6..8], ends);
     let [_, in_mb] = cells(&canonical, "rma.put_bw");
     assert!((number(&rates[1]) / number(&in_mb[1]) - 8e-3).abs() < 1e-5, "{text}{canonical}");
     assert!(number(&rates[4]) < number(&rates[5]) && number(&rates[5]) < number(&rates[3]), "{text}");

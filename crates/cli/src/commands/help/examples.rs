@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
+use ombx_draw::FileFormat;
 use ombx_show::wrapped;
 use serde::Deserialize;
 
@@ -37,10 +38,11 @@ impl Examples {
         self.common.iter().any(|common| common == option)
     }
 
-    /// Returns the lines of the first examples.
+    /// Returns the lines of the first examples. A build without files of figures has none of `ombx plot`.
     pub(super) fn lines(&self, most: usize, columns: usize) -> String {
         let about = |text| wrapped(text, columns.saturating_sub("  # ".len())).join("\n  # ");
-        let lines = self.examples.iter().take(most);
+        let is_built = |line: &str| FileFormat::check().is_ok() || !line.contains("ombx plot");
+        let lines = self.examples.iter().filter(|(_, line)| is_built(line)).take(most);
         lines.map(|(text, line)| format!("  # {}\n  {line}\n", about(text))).collect()
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::{Arg, ArgAction, Command, builder::PossibleValue};
 use ombx_core::benchmark::{Benchmark, Choice, Heading, Registry};
+use ombx_draw::FileFormat;
 use ombx_launch::output::terminal;
 use ombx_record::{error::Error, order::each_once};
 use ombx_show::wrapped;
@@ -112,7 +113,11 @@ impl Page {
         }
         if choices.is_empty() && !examples.examples.is_empty() {
             let most = if detail == Detail::Brief { FEW } else { usize::MAX };
-            text += &format!("\n{}\n{}", self.bold("Examples:"), examples.lines(most, self.columns));
+            let lines = examples.lines(most, self.columns);
+            text += &match FileFormat::check() {
+                Err(why) if lines.is_empty() => format!("\n{}\n", self.filled(&why.to_string(), 0)),
+                _ => format!("\n{}\n{lines}", self.bold("Examples:")),
+            };
         }
         let more = more(path, command, examples, choices, detail);
         text + &format!("\n{}\n", self.filled(&format!("More: {}", more.join(", ")), 6))

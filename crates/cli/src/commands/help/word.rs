@@ -20,7 +20,7 @@ const LAST_SIGNAL: u8 = 64;
 /// Words before the number of an exit code.
 const BEFORE_CODE: [&str; 2] = ["exit code ", "exit "];
 /// Column of which every percentile has one.
-const PERCENTILE: &str = "p50";
+const PERCENTILE: &str = "p50 iteration";
 /// What stands for a number, and for a name, in the forms of marks.
 const NUMBERS: [&str; 6] = ["D", "M", "N", "P", "Q", "R"];
 const NAMES: [&str; 4] = ["COUNTER", "DEVICE", "HOST", "NAME"];
@@ -177,7 +177,8 @@ fn grouped(parser: &Command, of: impl Fn(&Command) -> Vec<String>) -> Option<Str
 /// Returns the columns with this heading, else those whose headings begin with its words, or have it before a unit.
 fn columns(word: &str, page: Page) -> Option<String> {
     let is_plain = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let percent = word.strip_prefix('p').filter(is_plain).and_then(|percent| percent.parse::<f64>().ok());
+    let name = word.strip_suffix(" iteration").unwrap_or(word);
+    let percent = name.strip_prefix('p').filter(is_plain).and_then(|percent| percent.parse::<f64>().ok());
     let heading = if percent.is_some_and(|percent| percent < 100.0) { PERCENTILE } else { word };
     let of = |is_meant: &dyn Fn(&str) -> bool| -> String {
         let found = reference::columns().filter(|column| column.names.iter().any(|name| is_meant(name)));
