@@ -3,10 +3,8 @@
 use std::{process::Command, time::Duration};
 
 use ombx_core::benchmark::{ParameterValue, memory::BufferMemory};
-use ombx_launch::{
-    launch::finite_run::{self, Interruption},
-    this_process,
-};
+use ombx_host::signals::Interruption;
+use ombx_launch::{launch::finite_run, this_process};
 use ombx_record::{
     error::{Error, Result},
     file,
@@ -27,9 +25,9 @@ pub(super) fn of_memory(memory: BufferMemory, interruption: &Interruption) -> Re
     let mut command = Command::new(this_process::executable()?);
     command.args(RUN).arg(format!("--memory={text}"));
     interruption.start()?;
-    let texts = finite_run::texts_of(command, LONGEST, || interruption.has_arrived());
+    let texts = finite_run::run(command, LONGEST, || interruption.has_arrived());
     interruption.stop();
-    let [rows, messages] = texts?;
+    let ([rows, messages], _) = texts?;
     let rows = file::read(rows.as_bytes()).map(|file| file.runs).unwrap_or_default();
     match rows.iter().flat_map(|run| &run.rows).map(|row| &row.outcome).next() {
         Some(Outcome::Ok) => {
