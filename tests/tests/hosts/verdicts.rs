@@ -121,3 +121,44 @@ fn a_slow_port_and_damaged_frames_are_named_with_factor_and_cause() {
         Err(format!("{done}"))
     });
 }
+
+/// Two switches with two hosts each, whose links take 20 Mbit/s. Over an uplink of 20 Mbit/s two of them take twice as long as one.
+#[test]
+fn links_that_share_an_uplink_are_found() {
+    let network = "--hosts 4 --delay 1ms --rate 20Mbit --uplink h1,h2:rate=20Mbit";
+    let Some(bed) = Bed::with(&["cc"], network) else { return };
+    let groups = bed.files.write("switches", "switch s1: h[1-2]\nswitch s2: h[3-4]\n");
+    for (options, of) in [
+        (format!("--groups {}", groups.display()), "from switch s1 to other switches"),
+        ("--bisection".into(), "of the bisection"),
+    ] {
+        eventually(3, || {
+            let options = format!("links --sizes 64K --max-time 500ms --launches 1 --timeout 200s {options}");
+            let done = bed.ombx_of_sleeping_ranks("h1,h2,h3,h4", &options).run();
+            print_note(&done.stdout);
+            let sentence = format!("verdict: together, the 2 links {of} take ");
+            let factor: Option<f64> =
+                done.stdout.split_once(&sentence).and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+            if factor.is_some_and(|factor| (1.5..=2.5).contains(&factor)) {
+                done.expect(9);
+                return Ok(());
+            }
+            Err(format!("{done}"))
+        });
+    }
+}
+
+/// Without a shared uplink, the question of a bisection has an answer too.
+#[test]
+fn a_bisection_without_a_bottleneck_is_clear() {
+    let Some(bed) = Bed::with(&["cc"], "--hosts 4 --delay 1ms --rate 20Mbit") else { return };
+    eventually(3, || {
+        let options = "links --bisection --sizes 64K --max-time 500ms --launches 1 --timeout 200s";
+        let done = bed.ombx_of_sleeping_ranks("h1,h2,h3,h4", options).run();
+        if done.stdout.contains("nothing shows that they share a bottleneck") {
+            done.expect(0);
+            return Ok(());
+        }
+        Err(format!("{done}"))
+    });
+}
