@@ -160,7 +160,7 @@ fn a_launcher_that_hangs_or_fails_ends_the_check() {
     let files = Files::default();
     let entry = format!("[[entry]]\nrun = 'p2p.latency'\nsizes = 8\n{WIDE}\n");
     let real = mpi::mpiexec();
-    for (script, budget, part) in [("sleep 67", 2, "of the budget"), ("exit 3", 60, "exit code 3")] {
+    for (script, budget, part) in [("sleep 67", 2, "of --budget"), ("exit 3", 60, "exit code 3")] {
         let path = files.write("node.toml", format!("busy = 'never'\nbudget = '{budget}s'\n{entry}"));
         let text =
             format!("#!/bin/sh\n[ \"$1\" = --version ] && exec '{}' --version\n{script}\n", real.display());

@@ -89,8 +89,7 @@ impl Start {
         }
     }
 
-    /// Refuses a process that is one of several, unless the user says where ranks are. See
-    /// [`detection::refuse_one_of_several`].
+    /// Refuses a process that is one of several, of which none knows the others, unless the user says where ranks are.
     pub fn refuse_one_of_several(&self) -> Result<(), Error> {
         if self.launcher == Launcher::Auto && self.hosts.is_empty() && self.hostfile.is_none() {
             detection::refuse_one_of_several()
