@@ -15,6 +15,7 @@ mod picture;
 mod repository;
 mod sanitize;
 mod setup;
+mod signals;
 mod slices;
 mod source;
 mod structure;
@@ -89,6 +90,7 @@ enum Task {
 }
 
 fn main() -> ExitCode {
+    signals::default_signals();
     exit_code(match Arguments::parse().task {
         Task::Setup(options) => setup::main(&options),
         Task::Demo(options) => demo::main(&options),
