@@ -206,7 +206,7 @@ impl Line {
 /// started again. With MPICH 4.0.2 a C program shows the same.
 fn is_known_defect(library: &str, benchmark: &str, reason: &str) -> bool {
     let is_of = ["MPICH 4.0", "MPICH 4.1", "Intel MPI 2021"].iter().any(|name| library.starts_with(name));
-    let is_persistent = ["gather_persistent", "scatter_persistent"]
+    let is_persistent = ["allgather_persistent", "gather_persistent", "scatter_persistent"]
         .iter()
         .any(|name| [format!("collective.{name}"), format!("osu_{name}")].iter().any(|one| one == benchmark));
     is_of && is_persistent && reason.contains("data arrived wrong")
