@@ -146,7 +146,7 @@ fn a_noisy_launcher_ends() {
     let noise = "yes & exec yes >&2";
     let kept = Kept::new();
     let done = launched_by(&kept, noise, "p2p.latency --sizes 8 --timeout 1s").run().expect(6);
-    done.complains(&["ombx: ", "1 s", "--timeout"]);
+    done.complains(&["ombx: ", "1 s", "had not connected"]);
     done.leaves_nothing();
     let kept = Kept::new();
     let mut job = launched_by(&kept, noise, "p2p.latency --sizes 8").start();
