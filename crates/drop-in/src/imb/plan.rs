@@ -162,9 +162,11 @@ pub fn reject_ungrouped(options: &ImbOptions, tables: &[(Choice, ImbBenchmark)])
     if options.multi.is_none() || names.is_empty() {
         return Ok(());
     }
+    let has_others = tables.iter().any(|(choice, _)| choice.bench.has(Groups::PARAMETER));
+    let names = Vec::from_iter(names).join(",");
+    let or_exclude = if has_others { format!(", or add -exclude {names}") } else { String::new() };
     Err(Error::usage(format!(
-        "-multi: ombx has groups of processes for collectives only: add -exclude {}",
-        Vec::from_iter(names).join(",")
+        "-multi: ombx has groups of processes for collectives only, and not for {names}: leave out -multi{or_exclude}"
     )))
 }
 
