@@ -81,6 +81,11 @@ fn tables_of_imb_are_read_line_by_line() {
     let rows = parsers::azurehpc_allreduce(&stdout, 3).unwrap_or_else(|| panic!("{stdout}"));
     assert!(rows.iter().map(|row| (row[0], row[1])).eq([(0.0, 5.0), (8.0, 5.0), (16.0, 5.0)]), "{stdout}");
     assert!(rows.iter().all(|[.., least, most, mean]| least <= mean && mean <= most), "{stdout}");
+    // An editor of Windows has written the file of sizes.
+    let files = Files::default();
+    let sizes = files.write("sizes", "\u{feff}8\r\n64\r\n");
+    let stdout = Job::ombx("imb IMB-MPI1 PingPong -n 2 -iter 5 -msglen").arg(sizes).run().expect(0).stdout;
+    assert!(parsers::azurehpc(&stdout, "           64 ", 4).is_some(), "{stdout}");
 }
 
 #[test]

@@ -147,7 +147,8 @@ pub fn sizes(options: &ImbOptions, program: &Program) -> Result<Vec<Bytes>> {
 pub fn lines(path: &Path) -> Result<Vec<String>> {
     let text = read_named_on_ranks(path)
         .map_err(|e| Error::usage(format!("cannot read {}: {e}", shown_name(path))))?;
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     Ok(lines.map(str::to_owned).collect())
 }
 
