@@ -176,6 +176,8 @@ if [ -n "$given" ] && ! has "$wanted"; then
 fi
 
 called=${0##*/}
+# Fedora and RHEL put this before the names.
+called=${called#mpitests-}
 # The choice is printed where it matters: by commands that measure, unless the user or a launcher has made it.
 measures=
 case "$called ${1-}" in

@@ -11,6 +11,7 @@ pub mod kept;
 pub mod links;
 pub mod mpi;
 pub mod namespace;
+pub mod old_scripts;
 pub mod osu;
 pub mod parsers;
 pub mod prometheus;

@@ -94,7 +94,7 @@ fn better(registry: &Registry, wrong: &str) -> Option<String> {
 }
 
 /// Names of suites, and their counterparts: a benchmark, and options if it needs any. Those of IMB that have one are in its own table.
-const OTHERS: [(&str, &[(&str, &str)]); 8] = [
+const OTHERS: [(&str, &[(&str, &str)]); 11] = [
     ("OMB", &[("osu_partitioned_latency", "p2p.latency_partitioned")]),
     (
         NCCL_TESTS,
@@ -138,6 +138,7 @@ const OTHERS: [(&str, &[(&str, &str)]); 8] = [
     (
         "netperf",
         &[
+            ("netperf", "sockets.bw"),
             ("TCP_RR", "sockets.latency"),
             ("UDP_RR", "sockets.latency --transport udp"),
             ("TCP_STREAM", "sockets.bw"),
@@ -156,6 +157,9 @@ const OTHERS: [(&str, &[(&str, &str)]); 8] = [
         ],
     ),
     ("LinkTest", &[("LinkTest", "p2p.link")]),
+    ("qperf", &[("tcp_lat", "sockets.latency"), ("tcp_bw", "sockets.bw")]),
+    ("NetPIPE", &[("NetPIPE", "p2p.latency"), ("NPmpi", "p2p.latency"), ("NPtcp", "sockets.latency")]),
+    ("mpptest", &[("mpptest", "p2p.latency")]),
 ];
 
 /// Suite of the operations of NCCL, which ombx does not measure.
@@ -342,6 +346,7 @@ mod tests {
             ("pingpong", "PingPong of IMB is p2p.latency"),
             ("iperf3", "what iperf3 measures is sockets.bw"),
             ("tcp_rr", "TCP_RR of netperf is sockets.latency"),
+            ("netpipe", "what NetPIPE measures is p2p.latency"),
             ("osu_partitioned_latency", "osu_partitioned_latency of OMB is p2p.latency_partitioned"),
             (
                 "all_reduce_perf",

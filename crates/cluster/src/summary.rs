@@ -131,7 +131,11 @@ fn often_failed(failed: &[(&Job, &str)]) -> BTreeMap<usize, usize> {
 /// Writes `report.html` with `ombx report`.
 fn report(cluster: &Cluster, finished: &[FinishedJob]) -> std::result::Result<(), String> {
     let has_run = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() > 0);
-    let files = finished.iter().flat_map(|finished| cluster.record.results(&finished.job)).filter(has_run);
+    let all = finished.iter().flat_map(|finished| cluster.record.results(&finished.job));
+    let files: Vec<PathBuf> = all.filter(has_run).collect();
+    if files.is_empty() {
+        return Err("no job has written a result".into());
+    }
     let mut command = Command::new(&cluster.binary);
     command
         .args(["report", "--force"])
@@ -142,7 +146,8 @@ fn report(cluster: &Cluster, finished: &[FinishedJob]) -> std::result::Result<()
     if output.status.success() {
         Ok(())
     } else {
-        Err(String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; "))
+        let words = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+        Err(if words.is_empty() { format!("ombx report ended with {}", output.status) } else { words })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::{
     env,
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -15,6 +15,8 @@ use ombx_record::error::{Error, Result};
 const OSU: &str = "osu";
 /// The command that replaces the Intel MPI Benchmarks.
 const IMB: &str = "imb";
+/// What Fedora and RHEL put before the names of the programs of both.
+const PACKAGED: &str = "mpitests-";
 
 /// Returns the number of threads of IMB-MT, which `ombx imb` alone reads. It must be the same on every rank, as the command line.
 pub(crate) fn threads() -> Option<OsString> {
@@ -49,9 +51,15 @@ pub fn as_typed() -> Vec<String> {
     typed().into_iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
+/// Returns the name of the program that this word starts, without the prefix of Fedora and RHEL.
+pub fn program_of(word: &OsStr) -> Option<&str> {
+    let name = Path::new(word).file_name()?.to_str()?;
+    Some(name.strip_prefix(PACKAGED).unwrap_or(name))
+}
+
 /// Returns the words with `ombx osu` in place of a link's name, and OMB's attached values in clap's form.
 pub fn normalized(typed: Vec<OsString>) -> Vec<OsString> {
-    let called = typed.first().and_then(|word| Path::new(word).file_name()).and_then(|name| name.to_str());
+    let called = typed.first().and_then(|word| program_of(word));
     let replaces = |command: &str, name: &str| -> Vec<OsString> {
         let program = ["ombx", command, name].map(OsString::from);
         program.into_iter().chain(typed.iter().skip(1).cloned()).collect()
@@ -119,6 +127,8 @@ mod tests {
     fn a_link_is_the_osu_program_of_its_name() {
         assert_eq!(rewritten("/opt/omb/osu_latency -m 8:8 H H"), "ombx osu osu_latency -m 8:8 H H");
         assert_eq!(rewritten("osu_bw"), "ombx osu osu_bw");
+        assert_eq!(rewritten("/usr/bin/mpitests-osu_bw -m 8"), "ombx osu osu_bw -m 8");
+        assert_eq!(rewritten("mpitests-IMB-MPI1 -list"), "ombx imb IMB-MPI1 --list");
         assert_eq!(rewritten("./ombx run p2p.latency -z50"), "./ombx run p2p.latency -z50");
     }
 

@@ -44,3 +44,12 @@ fn mistakes_give_one_line_with_advice() {
     }
     assert!(!files.path("runs").exists());
 }
+
+#[test]
+fn a_run_without_results_says_why_it_has_no_report() {
+    let files = Files::default();
+    // No job starts ranks.
+    let job = Job::ombx("cluster --runs").arg(files.path("runs")).env("OMBX_MPIEXEC", "/bin/false");
+    let done = job.run().expect(6);
+    assert!(done.stdout.contains("report.html is missing: no job has written a result"), "{done}");
+}

@@ -428,6 +428,7 @@ fn a_result_file_that_another_program_changes_ends_the_run() {
         ("echo x >>", "was changed by another program"),
         ("rm", "was removed"),
         ("mv r.jsonl kept; cp /dev/null", "was replaced"),
+        ("mkdir kept; mv -t kept", "was moved"),
     ] {
         let files = Files::default();
         let out = files.path("r.jsonl");

@@ -142,6 +142,12 @@ fn a_launcher_decides_for_its_ranks() {
     fs::copy(installation.0.path("bin/ombx"), &copy).unwrap();
     let done = installation.run("libexec/osu-micro-benchmarks/mpi/pt2pt/osu_bw", &[], "mpi0", &[]).expect(0);
     assert_eq!(done.stdout, "mpich 2 osu osu_bw\n");
+    for (name, expected) in
+        [("mpitests-osu_bw", "mpich 2 osu osu_bw\n"), ("mpitests-IMB-MPI1", "mpich 2 imb IMB-MPI1\n")]
+    {
+        symlink("ombx", installation.0.path("bin").join(name)).unwrap();
+        assert_eq!(installation.run(&format!("bin/{name}"), &[], "mpi0", &[]).expect(0).stdout, expected);
+    }
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! Programs that read OMB and IMB find in the output of ombx what they find in that of OMB and IMB.
 
+use std::os::unix::fs::symlink;
+
 use ombx_tests::{
-    Job,
+    Files, Job, missing, mpi,
+    old_scripts::{OldScript, Reader, SCRIPTS},
     osu::{Links, Recorded, recorded},
-    parsers,
+    parsers, print_note,
 };
+use regex::Regex;
 
 /// Programs with options, and how many numbers a row has.
 const PROGRAMS: [(&str, &str, usize); 9] = [
@@ -77,6 +81,44 @@ fn tables_of_imb_are_read_line_by_line() {
     let rows = parsers::azurehpc_allreduce(&stdout, 3).unwrap_or_else(|| panic!("{stdout}"));
     assert!(rows.iter().map(|row| (row[0], row[1])).eq([(0.0, 5.0), (8.0, 5.0), (16.0, 5.0)]), "{stdout}");
     assert!(rows.iter().all(|[.., least, most, mean]| least <= mean && mean <= most), "{stdout}");
+    // An editor of Windows has written the file of sizes.
+    let files = Files::default();
+    let sizes = files.write("sizes", "\u{feff}8\r\n64\r\n");
+    let stdout = Job::ombx("imb IMB-MPI1 PingPong -n 2 -iter 5 -msglen").arg(sizes).run().expect(0).stdout;
+    assert!(parsers::azurehpc(&stdout, "           64 ", 4).is_some(), "{stdout}");
+}
+
+#[test]
+fn old_scripts_find_what_they_look_for() {
+    let files = Files::default();
+    for suite in ["osu", "imb"] {
+        Job::ombx(suite).arg("--install-links").arg(files.path("bin")).run().expect(0);
+    }
+    let lacking = missing(&["perl", "python3"]);
+    if !lacking.is_empty() {
+        print_note(&format!("readers in {} are left out", lacking.join(" and ")));
+    }
+    let mut wrong = Vec::new();
+    for OldScript { command, readers } in SCRIPTS {
+        let (program, options) = command.split_once(' ').unwrap_or((command, ""));
+        let link = files.path("bin").join(program);
+        if !link.exists() {
+            symlink(mpi::ombx(), &link).unwrap();
+        }
+        let job = Job::on_ranks(2, &link).env("OMPI_MCA_osc", "^rdma,ucx");
+        let stdout = job.args(options.split_whitespace()).run().expect(0).stdout;
+        let output = files.write("output", &stdout);
+        let installed = |reader: &&Reader| !lacking.iter().any(|program| reader.shell.contains(program));
+        for Reader { shell, prints } in readers.iter().filter(installed) {
+            let line = format!("exec <'{}'\n{shell}", output.display());
+            let printed = Job::new("sh").args(["-c", &line]).run().stdout;
+            let expected = Regex::new(&format!("^(?:{})$", prints.replace('N', "[0-9]+\\.[0-9]+"))).unwrap();
+            if !expected.is_match(&printed) {
+                wrong.push(format!("{command}\n{stdout}\n| {shell}\n{printed}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
 /// What the parsers find in outputs of OMB itself: they are rebuilt correctly if they find every row there.

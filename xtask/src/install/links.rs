@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::symlink,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -12,6 +12,9 @@ use ombx_toolchain::{Failure, Result, output};
 
 /// Folder where OMB installs its MPI programs, below a prefix.
 const OMB: &str = "libexec/osu-micro-benchmarks/mpi";
+/// Script of OMB that starts a program with its number on the host, below a prefix, and what it holds here.
+const LOCAL_RANK: &str = "libexec/osu-micro-benchmarks/get_local_rank";
+const LOCAL_RANK_SCRIPT: &str = include_str!("../../../packaging/get_local_rank.sh");
 /// Folder of the programs of IMB. IMB installs nothing itself.
 const IMB: &str = "libexec/intel-mpi-benchmarks";
 /// Program that a link starts, below a prefix.
@@ -28,7 +31,10 @@ pub(crate) fn create(prefix: &Path, build: &Path) -> Result<()> {
     for entry in fs::read_dir(&imb).map_err(Failure::file(&imb))? {
         paths.push(Path::new(IMB).join(entry.map_err(Failure::file(&imb))?.file_name()));
     }
-    paths.iter().try_for_each(|path| create_one(prefix, path))
+    paths.iter().try_for_each(|path| create_one(prefix, path))?;
+    let script = prefix.join(LOCAL_RANK);
+    fs::write(&script, LOCAL_RANK_SCRIPT).map_err(Failure::file(&script))?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).map_err(Failure::file(&script))
 }
 
 /// Creates a relative link to the program at a path below the prefix.
@@ -66,8 +72,6 @@ fn folder(benchmark: &str, osu: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     /// Program in place of a build. It answers as ombx does.
@@ -105,6 +109,10 @@ esac
             assert!(fs::read_link(&link).unwrap().starts_with(".."), "{name}");
             assert_eq!(fs::read_to_string(&link).unwrap(), "the program", "{name}");
         }
+        let mut started = Command::new(prefix.join(LOCAL_RANK));
+        let started = started.args(["sh", "-c", "echo $LOCAL_RANK $1", "sh", "D"]);
+        let started = started.env_remove("OMPI_COMM_WORLD_LOCAL_RANK").env("MPI_LOCALRANKID", "3").output();
+        assert_eq!(started.unwrap().stdout, b"3 D\n");
     }
 
     #[test]

@@ -4,7 +4,10 @@
 use std::{env, ffi::OsString, fmt::Display, fs, os::unix::fs::symlink, path::Path};
 
 use clap::{Arg, ArgMatches, Command, error::ErrorKind, parser::ValueSource};
-use ombx_launch::{output::terminal, this_process::executable};
+use ombx_launch::{
+    output::terminal,
+    this_process::{executable, program_of},
+};
 use ombx_record::error::{Error, Result};
 
 /// Maximum length of the name of a command or option, in bytes.
@@ -15,7 +18,7 @@ const LONGEST_VALUE: usize = 4096;
 /// Returns how a program of another suite was called: by a link with its name, or by `ombx COMMAND NAME`.
 pub(crate) fn called(command: &str, name: &str) -> String {
     let word = env::args_os().next().unwrap_or_default();
-    let is_link = Path::new(&word).file_name().is_some_and(|file| file == name);
+    let is_link = program_of(&word) == Some(name);
     if is_link { name.to_owned() } else { format!("ombx {command} {name}") }
 }
 

@@ -299,7 +299,7 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
                 "which makes the time of the row at most the part in brackets too long",
             ),
             None => {
-                (Level::Caution, "and nothing that was not disturbed is known, so that this has no bound")
+                (Level::Caution, "and no sample is known to be undisturbed, so that the effect is unknown")
             }
         };
         marks.push(Mark::new(code, what, format!("{cause}, {extent}")).at(level).bounded(effect));

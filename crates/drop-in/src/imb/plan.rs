@@ -147,7 +147,8 @@ pub fn sizes(options: &ImbOptions, program: &Program) -> Result<Vec<Bytes>> {
 pub fn lines(path: &Path) -> Result<Vec<String>> {
     let text = read_named_on_ranks(path)
         .map_err(|e| Error::usage(format!("cannot read {}: {e}", shown_name(path))))?;
-    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     Ok(lines.map(str::to_owned).collect())
 }
 
@@ -162,9 +163,11 @@ pub fn reject_ungrouped(options: &ImbOptions, tables: &[(Choice, ImbBenchmark)])
     if options.multi.is_none() || names.is_empty() {
         return Ok(());
     }
+    let has_others = tables.iter().any(|(choice, _)| choice.bench.has(Groups::PARAMETER));
+    let names = Vec::from_iter(names).join(",");
+    let or_exclude = if has_others { format!(", or add -exclude {names}") } else { String::new() };
     Err(Error::usage(format!(
-        "-multi: ombx has groups of processes for collectives only: add -exclude {}",
-        Vec::from_iter(names).join(",")
+        "-multi: ombx has groups of processes for collectives only, and not for {names}: leave out -multi{or_exclude}"
     )))
 }
 

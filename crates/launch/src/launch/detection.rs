@@ -41,8 +41,12 @@ const VARIABLES: [(&str, &str, &str); 10] = [
 
 /// Variables of programs that start several processes and are no launchers of MPI: a name, the number of this
 /// process, the number of all. The last is empty if none is published.
-const STARTERS_OF_PROCESSES: [(&str, &str, &str); 5] = [
+const STARTERS_OF_PROCESSES: [(&str, &str, &str); 9] = [
     ("torchrun or a program like it", "RANK", "WORLD_SIZE"),
+    ("a script that runs on each of several nodes", "NODE_RANK", "NNODES"),
+    ("blaunch of LSF", "LSF_PM_TASKID", ""),
+    ("SkyPilot", "SKYPILOT_NODE_RANK", "SKYPILOT_NUM_NODES"),
+    ("a task of Cloud Run", "CLOUD_RUN_TASK_INDEX", "CLOUD_RUN_TASK_COUNT"),
     ("Horovod", "HOROVOD_RANK", "HOROVOD_SIZE"),
     ("an indexed job of Kubernetes", "JOB_COMPLETION_INDEX", ""),
     ("a job of AWS Batch on several nodes", "AWS_BATCH_JOB_NODE_INDEX", "AWS_BATCH_JOB_NUM_NODES"),
@@ -291,6 +295,10 @@ mod tests {
             (&[("HOROVOD_RANK", "0"), ("HOROVOD_SIZE", "2")], "Horovod"),
             (&[("JOB_COMPLETION_INDEX", "0")], "Kubernetes"),
             (&[("AWS_BATCH_JOB_NODE_INDEX", "1"), ("AWS_BATCH_JOB_NUM_NODES", "2")], "AWS"),
+            (&[("NODE_RANK", "0"), ("NNODES", "2"), ("MASTER_ADDR", "n01")], "on each of several nodes"),
+            (&[("LSF_PM_TASKID", "2"), ("LSB_DJOB_NUMPROC", "2")], "LSF_PM_TASKID=2 is set, as by blaunch"),
+            (&[("SKYPILOT_NODE_RANK", "1"), ("SKYPILOT_NUM_NODES", "2")], "SkyPilot"),
+            (&[("CLOUD_RUN_TASK_INDEX", "0"), ("CLOUD_RUN_TASK_COUNT", "3")], "Cloud Run"),
         ] {
             assert!(seen(pairs).is_some_and(|(clause, _)| clause.contains(words)), "{pairs:?}");
         }
@@ -300,6 +308,8 @@ mod tests {
             &[("RANK", "sergeant"), ("WORLD_SIZE", "4")],
             &[("RANK", "0"), ("WORLD_SIZE", "1")],
             &[("RANK", "4"), ("WORLD_SIZE", "4")],
+            &[("NODE_RANK", "0"), ("NNODES", "1")],
+            &[("LSF_PM_TASKID", "1"), ("OMPI_COMM_WORLD_RANK", "0"), ("OMPI_COMM_WORLD_SIZE", "2")],
             &[("RANK", "1"), ("WORLD_SIZE", "4"), ("PMI_RANK", "1"), ("PMI_SIZE", "4")],
             &[("SLURM_ARRAY_TASK_ID", "3"), ("SLURM_JOB_ID", "7")],
         ] {

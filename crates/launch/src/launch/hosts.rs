@@ -242,7 +242,8 @@ pub fn hosts_of_file(name: &str, text: &str) -> Result<Vec<Host>> {
         return wrong("is not a text file");
     }
     let (mut hosts, mut excluded) = (Vec::new(), BTreeSet::new());
-    let text = without_blocks(text);
+    // Editors of Windows begin a file with a byte order mark.
+    let text = without_blocks(text.trim_start_matches('\u{feff}'));
     for (number, line) in (1..).zip(text.lines().map(before_comment)).filter(|(_, line)| !line.is_empty()) {
         let line = line.replace('"', "");
         let (line, is_excluded) =
@@ -567,6 +568,7 @@ mod tests {
             ("n1\n^n[1-2]\n", None),
             ("^+n0\n+n0\n+n1\n", Some("+n1")),
             ("n1\n/* n2\n", Some("n1")),
+            ("\u{feff}n1\r\nn2\r\n", Some("n1 n2")),
         ] {
             let expected: Option<Vec<String>> =
                 expected.map(|names| names.split(' ').map(str::to_owned).collect());

@@ -218,6 +218,9 @@ impl ResultTarget {
                     "results are not in {path}: it was replaced by another file while it was written"
                 )))
             }
+            (Ok(_), Err(e)) if e.kind() == ErrorKind::NotFound => {
+                Err(Error::storage(format!("results are not in {path}: it was moved while it was written")))
+            }
             _ => Ok(()),
         }
     }

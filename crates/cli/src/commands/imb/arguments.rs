@@ -33,23 +33,29 @@ pub(crate) struct ImbArgs {
     #[arg(long, help_heading = OF_IMB)]
     pub(crate) list: bool,
     /// Smallest number of processes of benchmarks that run with 2, 4, 8 and so on [default: 2]
-    #[arg(long, value_name = "P", value_parser = values::c_number::<u32>(1..=u32::MAX), help_heading = OF_IMB)]
+    #[arg(
+        long, value_name = "P", allow_negative_numbers = true, value_parser = values::c_number::<u32>(1..=u32::MAX),
+        help_heading = OF_IMB
+    )]
     pub(crate) npmin: Option<u32>,
     /// Iterations, total bytes in MiB that limit them for large messages, and iterations of NON-AGGREGATE writes of files: -iter 100 or -iter 1000,40,100 [default: 1000,40; 100000,800 of IMB-P2P]
     #[arg(
-        long, value_name = "N[,MIB[,SINGLE]]", value_parser = values::as_in_c(Iterations::parse),
-        help_heading = OF_IMB
+        long, value_name = "N[,MIB[,SINGLE]]", allow_negative_numbers = true,
+        value_parser = values::as_in_c(Iterations::parse), help_heading = OF_IMB
     )]
     pub(crate) iter: Option<Iterations>,
     /// Maximum seconds of a row, which then has fewer iterations [default: 10]
-    #[arg(long, value_name = "SECONDS", value_parser = values::decimal_in_c(seconds), help_heading = OF_IMB)]
+    #[arg(
+        long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = values::decimal_in_c(seconds),
+        help_heading = OF_IMB
+    )]
     pub(crate) time: Option<Duration>,
     /// What changes the number of iterations [default: dynamic]
     #[arg(long, value_name = "POLICY", value_parser = some_of(&POLICIES), ignore_case = true, help_heading = OF_IMB)]
     pub(crate) iter_policy: Option<IterationPolicy>,
     /// Message sizes 0, 2^MIN to 2^MAX [default: 0:22]
     #[arg(
-        long, value_name = "[MIN:]MAX", value_parser = values::as_in_c(SizeRange::parse),
+        long, value_name = "[MIN:]MAX", allow_negative_numbers = true, value_parser = values::as_in_c(SizeRange::parse),
         conflicts_with_all = ["msglen", "msgsize"], help_heading = OF_IMB
     )]
     pub(crate) msglog: Option<SizeRange>,
@@ -67,7 +73,10 @@ pub(crate) struct ImbArgs {
     #[arg(long, value_name = "on|off", value_enum, ignore_case = true, help_heading = OF_IMB)]
     pub(crate) zero_size: Option<Switch>,
     /// Limit of the buffers of a process in GiB; rows that need more are skipped [default: the free memory]
-    #[arg(long, value_name = "GIB", value_parser = values::decimal_in_c(gibibytes), help_heading = OF_IMB)]
+    #[arg(
+        long, value_name = "GIB", allow_negative_numbers = true, value_parser = values::decimal_in_c(gibibytes),
+        help_heading = OF_IMB
+    )]
     pub(crate) mem: Option<u64>,
     /// Use buffers that are not in the cache: size of the last-level cache in MiB, or -1 for the size that the system has, and length of its lines in bytes: -off_cache 32,64
     #[arg(
@@ -76,7 +85,10 @@ pub(crate) struct ImbArgs {
     )]
     pub(crate) off_cache: Option<OffCache>,
     /// Messages in flight of Uniband and Biband, also of IMB-MT [default: 64]
-    #[arg(long, value_name = "N", value_parser = values::c_number::<u32>(1..=1 << 20), help_heading = OF_IMB)]
+    #[arg(
+        long, value_name = "N", allow_negative_numbers = true, value_parser = values::c_number::<u32>(1..=1 << 20),
+        help_heading = OF_IMB
+    )]
     pub(crate) window_size: Option<u32>,
     /// Change the root in each iteration [default: off]
     #[arg(long, value_name = "on|off", value_enum, ignore_case = true, help_heading = OF_IMB)]

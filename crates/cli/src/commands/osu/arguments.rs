@@ -36,8 +36,8 @@ pub(crate) struct OsuArgs {
 
     /// Message sizes: -m 128, -m 2:128, -m 2:, with K, M and G as in 1M
     #[arg(
-        short, long, value_name = "[MIN:]MAX", value_parser = values::as_in_c(MessageSize::parse),
-        help_heading = OF_OMB
+        short, long, value_name = "[MIN:]MAX", allow_hyphen_values = true,
+        value_parser = values::as_in_c(MessageSize::parse), help_heading = OF_OMB
     )]
     pub(crate) message_size: Option<MessageSize>,
     /// Timed iterations for all sizes [default: OMB's, by program and size]
@@ -103,8 +103,8 @@ pub(crate) struct OsuArgs {
     pub(crate) no_hints: bool,
     /// Memory limit of a rank, which limits the message sizes of collectives, for example: 1G
     #[arg(
-        short = 'M', long, value_name = "SIZE", value_parser = values::as_in_c(Bytes::from_str),
-        help_heading = OF_OMB
+        short = 'M', long, value_name = "SIZE", allow_hyphen_values = true,
+        value_parser = values::as_in_c(Bytes::from_str), help_heading = OF_OMB
     )]
     pub(crate) mem_limit: Option<Bytes>,
     /// Root of rooted collectives: a rank, fixed:RANK, or rotate [default: 0]
@@ -133,8 +133,8 @@ pub(crate) struct OsuArgs {
     pub(crate) vary_window: bool,
     /// Print message rates in addition to bandwidth: 1 or 0 [default: 1]
     #[arg(
-        short = 'R', long, value_name = "0|1", value_parser = values::c_number::<u8>(0..=1),
-        help_heading = OF_OMB
+        short = 'R', long, value_name = "0|1", allow_hyphen_values = true,
+        value_parser = values::c_number::<u8>(0..=1), help_heading = OF_OMB
     )]
     pub(crate) print_rate: Option<u8>,
     /// Pairs of ranks that communicate at the same time [default: as many as the ranks allow]

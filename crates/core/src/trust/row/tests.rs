@@ -82,7 +82,7 @@ fn as_many_interruptions_as_samples_have_no_bound() {
     let counters = Counters { preemptions: 109, ..Counters::default() };
     let mark = &of_row(RowFacts { counters, ..quiet(&[10.0; 6], &summary) })[0];
     assert_eq!(mark.effect, None);
-    assert!(mark.advice.contains("nothing that was not disturbed is known"), "{}", mark.advice);
+    assert!(mark.advice.contains("no sample is known to be undisturbed"), "{}", mark.advice);
 }
 
 #[test]
