@@ -6,6 +6,7 @@ class Ombx(Package):
     """Trustworthy communication micro-benchmarks for clusters: MPI point-to-point, one-sided and collective, every link of a
     machine, and sockets. Every figure has an interval, and every payload is verified."""
 
+    homepage = "https://ombx.invalid"
     # The archive that `cargo xtask dist` writes. It contains all dependencies and builds offline.
     url = "file:///path/of/ombx-0.1.0.tar.gz"
 

@@ -11,10 +11,13 @@ use std::{fs, path::Path, process::ExitCode};
 use ombx_toolchain::{Failure, Result, Which, Workspace, cargo, emptied, installed, output, succeeds};
 
 use self::{packages::Packages, release::Release};
-use crate::install::{
-    parts::Parts,
-    prefix::{Contents, Prefix},
-    shipped::Sources,
+use crate::{
+    identity::IDENTITY,
+    install::{
+        parts::Parts,
+        prefix::{Contents, Prefix},
+        shipped::Sources,
+    },
 };
 
 /// Programs of cargo that dist needs, by the names of their crates.
@@ -54,6 +57,9 @@ enum Only {
 pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     if options.portable {
         return portable::main();
+    }
+    if let Some(lacks) = IDENTITY.lacks().filter(|_| !options.untagged) {
+        return Err(Failure::Usage(format!("{lacks}. Fill it in, or give --untagged for a trial")));
     }
     let needed = if options.only == Some(Only::Sources) { &[][..] } else { &TOOLS };
     let absent = needed.iter().filter(|(command, _)| !succeeds(cargo().args([command, "--version"])));

@@ -5,7 +5,10 @@ use std::{fs, path::Path, process::Command};
 use ombx_toolchain::{Failure, Result, Step};
 
 use super::release::Release;
-use crate::install::{parts::Parts, shipped::Sources};
+use crate::{
+    identity::IDENTITY,
+    install::{parts::Parts, shipped::Sources},
+};
 
 /// Folder below the root of the sources with the files of the packages. The manifest of `crates/cli` names it.
 pub(super) const TREE: &str = "target/package/usr";
@@ -62,7 +65,8 @@ fn entry(release: &Release) -> String {
     let Release { version, date, .. } = release;
     format!(
         "ombx ({version}-1) unstable; urgency=medium\n\n  * Version {version} of ombx.\n\
-         \n -- The ombx developers <ombx@localhost>  {date}\n"
+         \n -- {}  {date}\n",
+        IDENTITY.contact()
     )
 }
 

@@ -15,10 +15,13 @@ use std::{
 use ombx_toolchain::{Failure, Result, Step, Workspace, emptied, output};
 
 use super::leaks;
-use crate::install::{
-    parts::Parts,
-    prefix::{BILL, Contents, LICENSES, Prefix, VERSION},
-    shipped::Sources,
+use crate::{
+    identity::IDENTITY,
+    install::{
+        parts::Parts,
+        prefix::{BILL, Contents, LICENSES, Prefix, VERSION},
+        shipped::Sources,
+    },
 };
 
 /// Packages of the Python registry that make the builds.
@@ -166,13 +169,18 @@ fn fill_wheel(unpacked: &Path, root: &Path, tree: &Path, parts: &Parts, version:
         copy.parent().map_or(Ok(()), fs::create_dir_all).map_err(Failure::file(&copy))?;
         fs::copy(&from, &copy).map_err(Failure::file(from))?;
     }
-    let readme = fs::read_to_string(root.join("README.md")).map_err(Failure::file("README.md"))?;
+    let page = root.join("packaging/registry.md");
+    let page = fs::read_to_string(&page).map_err(Failure::file(&page))?;
     let metadata = format!(
         "Metadata-Version: 2.4\nName: ombx\nVersion: {version}\n\
          Summary: Communication micro-benchmarks for clusters\nLicense-Expression: {}\n{files}\
          Requires-Python: >=3.8\nProvides-Extra: pandas\nRequires-Dist: pandas; extra == \"pandas\"\n\
-         Description-Content-Type: text/markdown\n\n{readme}",
-        parts.expression()
+         Author-email: {}\nProject-URL: Homepage, {}\nProject-URL: Repository, {}\n\
+         Description-Content-Type: text/markdown\n\n{page}",
+        parts.expression(),
+        IDENTITY.authors.replace(':', ", "),
+        IDENTITY.homepage,
+        IDENTITY.repository,
     );
     let format = format!("Wheel-Version: 1.0\nGenerator: ombx\nRoot-Is-Purelib: false\nTag: {}\n", tag());
     for (name, text) in [("METADATA", metadata), ("WHEEL", format)] {
@@ -257,6 +265,7 @@ mod tests {
             assert!(fs::metadata(information.join("licenses").join(name)).unwrap().len() > 1000, "{name}");
         }
         assert!(metadata.contains(&format!("\nLicense-Expression: {}\n", parts.expression())));
+        assert!(metadata.contains("Project-URL: Repository, https://") && !metadata.contains("]("));
         assert!(information.join("sboms/ombx.cdx.json").exists());
     }
 }
