@@ -57,6 +57,9 @@ fn lines(identity: &Identity) -> Vec<(&'static str, String)> {
         ("packaging/debian/copyright", format!("Upstream-Contact: {}", identity.contact())),
         ("packaging/debian/copyright", format!("Source: {repository}")),
         ("packaging/easybuild/ombx-0.1.0.eb", format!("homepage = '{homepage}'")),
+        ("packaging/conda/recipe.yaml", format!("homepage: {homepage}")),
+        ("packaging/conda/recipe.yaml", format!("repository: {repository}")),
+        ("packaging/openhpc/ombx.spec", format!("URL:       {homepage}")),
         ("packaging/spack/package.py", format!("homepage = \"{homepage}\"")),
     ];
     lines.extend(identity.names().iter().map(|name| ("CITATION.cff", format!("- name: \"{name}\""))));
