@@ -18,7 +18,7 @@ class Ombx(Package):
     # The archive that `cargo xtask dist` writes. It contains all dependencies and builds offline.
     url = "file:///path/of/ombx-0.1.0.tar.gz"
 
-    license("MIT OR Apache-2.0", checked_by="the authors")
+    license("MIT OR Apache-2.0")
 
     # Add its checksum, sha256="..", which is in SHA256SUMS of the release.
     version("0.1.0")
