@@ -161,7 +161,7 @@ fn a_file_is_opened_by_its_path() {
     // Whatever is wrong with a file, the error has its path, and its source the reason.
     for (name, reason) in [
         ("absent.jsonl", "No such file or directory (os error 2)"),
-        ("", "it is a directory"),
+        ("", "Is a directory (os error 21)"),
         ("text", "line 1 is not a record of ombx results"),
     ] {
         let path = directory.path().join(name);
