@@ -1,4 +1,4 @@
-//! Addresses and authors of the project. `Cargo.toml` of the workspace has them; everything else reads them there or is compared.
+//! Addresses and authors of the project, which `Cargo.toml` of the workspace has. The rest reads them there or is compared.
 
 /// Who has made the project, and where it is.
 pub(crate) struct Identity {

@@ -8,7 +8,8 @@ const HOME: &str = "Cargo.toml";
 /// Text that the page of a registry shows. There a relative link leads nowhere.
 const REGISTRY: &str = "packaging/registry.md";
 
-/// Checks the files that repeat an address or the authors, and that no other file does. `files` are path and text of each text file.
+/// Checks the files that repeat an address or the authors, and that no other file does. `files` are path and text of each
+/// text file.
 pub(super) fn check(files: &[(String, String)], identity: &Identity) -> Vec<Violation> {
     let repeated = lines(identity);
     let mut violations = Vec::new();
