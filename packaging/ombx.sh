@@ -148,7 +148,7 @@ builds_of() {
 }
 
 # Takes --mpi out of the words, and finds requests for help. The word after --launcher-arg belongs to the launcher.
-wanted='' given='' state=free help=${COMPLETE-}
+wanted='' given='' state=free help=${_OMBX_COMPLETE-}
 for word; do
     shift
     case $state,$word in
@@ -178,17 +178,17 @@ if [ -n "${OMPI_COMM_WORLD_RANK-}" ]; then
 elif [ -n "${PMI_RANK-}" ] && [ -z "${SLURM_STEP_ID-}" ]; then
     is_rank=mpich
 fi
-# What starts no MPI does not depend on the launcher, which takes long to ask: commands that read result files are the same in each
-# build, and each build with MPI has the same benchmarks, options and help.
+# What starts no MPI does not depend on the launcher, which takes long to ask. These commands do the same in each build, or need the
+# benchmarks and names of programs that each build with MPI has.
 if [ "$called$given$is_rank" = ombx ]; then
     case $help,${1-} in
-    ,show | ,report | ,plot | ,compare | ,history | ,completions)
+    ,report | ,plot | ,compare | ,history)
         if has no-mpi; then
             exec "$builds/no-mpi/ombx" "$@"
         fi
         quick=yes
         ;;
-    ?*,* | ,list | ,help | ,completions | ,) quick=yes ;;
+    ?*,* | ,list | ,help | ,show | ,completions | ,) quick=yes ;;
     *) quick='' ;;
     esac
     for name in ${quick:+mpich mpich-debian openmpi abi}; do
