@@ -147,8 +147,8 @@ builds_of() {
     esac
 }
 
-# Takes --mpi out of the words. The word after --launcher-arg belongs to the launcher.
-wanted='' given='' state=free
+# Takes --mpi out of the words, and finds requests for help. The word after --launcher-arg belongs to the launcher.
+wanted='' given='' state=free help=${_OMBX_COMPLETE-}
 for word; do
     shift
     case $state,$word in
@@ -164,26 +164,59 @@ for word; do
         wanted=${word#--mpi=} given=yes
         continue
         ;;
+    free,-h | free,--help) help=yes ;;
     free,--launcher-arg) state=launcher ;;
     free,--) state=rest ;;
     launcher,*) state=free ;;
     esac
     set -- "$@" "$word"
 done
+called=${0##*/}
+# Fedora and RHEL put this before the names.
+called=${called#mpitests-}
+is_rank=''
+if [ -n "${OMPI_COMM_WORLD_RANK-}" ]; then
+    is_rank=openmpi
+elif [ -n "${PMI_RANK-}" ] && [ -z "${SLURM_STEP_ID-}" ]; then
+    is_rank=mpich
+fi
+# What starts no MPI does not depend on the launcher, which takes long to ask. These commands do the same in each build, or need the
+# benchmarks and names of programs that each build with MPI has.
+if [ "$called$given$is_rank" = ombx ]; then
+    case $help,${1-} in
+    ,report | ,plot | ,compare | ,history)
+        if has no-mpi; then
+            exec "$builds/no-mpi/ombx" "$@"
+        fi
+        quick=yes
+        ;;
+    ?*,* | ,list | ,help | ,show | ,completions | ,) quick=yes ;;
+    *) quick='' ;;
+    esac
+    for name in ${quick:+mpich mpich-debian openmpi abi}; do
+        if has "$name"; then
+            # A trial start takes as long as the command itself. The loader ends with 127 if it finds no library.
+            { said=$("$builds/$name/ombx" "$@" 2>&1 >&3); } 3>&1
+            code=$?
+            if [ "$code" != 127 ]; then
+                printf '%s' "${said:+$said
+}" >&2
+                exit "$code"
+            fi
+        fi
+    done
+fi
 if [ -n "$given" ] && ! has "$wanted"; then
     echo "ombx: there is no build '$wanted': --mpi takes one of:$names" >&2
     exit 2
 fi
 
-called=${0##*/}
-# Fedora and RHEL put this before the names.
-called=${called#mpitests-}
 # The choice is printed where it matters: by commands that measure, unless the user or a launcher has made it.
 measures=
 case "$called ${1-}" in
 osu_* | IMB-* | *" run" | *" congestion" | *" links" | *" ab" | *" osu" | *" imb" | *" model" | *" doctor" | *" check") measures=yes ;;
 esac
-chosen=$wanted why='' libraries='' beside='' loaded='' is_rank=''
+chosen=$wanted why='' libraries='' beside='' loaded=$is_rank
 if [ -n "$wanted" ] && ! runs "$wanted"; then
     beside=$(libraries_in_path)
     choose "$wanted"
@@ -193,11 +226,6 @@ if [ -n "$wanted" ] && ! runs "$wanted"; then
         exit 6
     fi
 elif [ -z "$wanted" ]; then
-    if [ -n "${OMPI_COMM_WORLD_RANK-}" ]; then
-        loaded=openmpi is_rank=yes
-    elif [ -n "${PMI_RANK-}" ] && [ -z "${SLURM_STEP_ID-}" ]; then
-        loaded=mpich is_rank=yes
-    fi
     if [ -n "$is_rank" ]; then
         measures='' beside=$(libraries_in_path)
     else

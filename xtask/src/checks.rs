@@ -486,6 +486,27 @@ mod tests {
         assert_eq!(names, TESTS_OF_CRATES);
     }
 
+    /// Where the oldest Rust cannot be installed, this and clippy's `incompatible_msrv` are what is left of `oldest-rust`.
+    #[test]
+    fn no_dependency_needs_a_newer_rust() {
+        let mut metadata = cargo();
+        metadata
+            .args(["metadata", "--locked", "--format-version", "1"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
+        let printed = ombx_toolchain::output(&mut metadata).unwrap();
+        let metadata: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        let number =
+            |version: &str| -> Vec<u32> { version.split('.').map(|part| part.parse().unwrap()).collect() };
+        for package in metadata["packages"].as_array().unwrap() {
+            let needed = package["rust_version"].as_str().unwrap_or("1");
+            assert!(
+                number(needed)[..] <= number(&format!("{OLDEST}.99"))[..],
+                "{} needs {needed}",
+                package["name"]
+            );
+        }
+    }
+
     #[test]
     fn names_differ() {
         let names: BTreeSet<&str> = CHECKS.iter().map(|check| check.name).collect();

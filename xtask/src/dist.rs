@@ -11,14 +11,17 @@ use std::{fs, path::Path, process::ExitCode};
 use ombx_toolchain::{Failure, Result, Which, Workspace, cargo, emptied, installed, output, succeeds};
 
 use self::{packages::Packages, release::Release};
-use crate::install::{
-    prefix::{Contents, Prefix},
-    shipped::Sources,
+use crate::{
+    identity::IDENTITY,
+    install::{
+        parts::Parts,
+        prefix::{Contents, Prefix},
+        shipped::Sources,
+    },
 };
 
 /// Programs of cargo that dist needs, by the names of their crates.
-const TOOLS: [(&str, &str); 3] =
-    [("deb", "cargo-deb"), ("generate-rpm", "cargo-generate-rpm"), ("cyclonedx", "cargo-cyclonedx")];
+const TOOLS: [(&str, &str); 2] = [("deb", "cargo-deb"), ("generate-rpm", "cargo-generate-rpm")];
 
 /// Write sources, Debian and RPM package, bill of materials (CycloneDX) and checksums of the tagged version
 ///
@@ -55,6 +58,9 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     if options.portable {
         return portable::main();
     }
+    if let Some(lacks) = IDENTITY.lacks().filter(|_| !options.untagged) {
+        return Err(Failure::Usage(format!("{lacks}. Fill it in, or give --untagged for a trial")));
+    }
     let needed = if options.only == Some(Only::Sources) { &[][..] } else { &TOOLS };
     let absent = needed.iter().filter(|(command, _)| !succeeds(cargo().args([command, "--version"])));
     let absent: Vec<&str> = absent.map(|(_, name)| *name).collect();
@@ -81,14 +87,22 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     // The packages come from the archive alone: a file that it lacks is missing here too.
     let root = source::unpack(&archive, &work.join("build"), &release)?;
     let sources = Sources::vendored(&root, &work.join("install"), &work.join("cargo"));
+    let parts = Parts::read(&sources)?;
+    parts.complete()?;
     let builds = sources.build_all(&mpis)?;
     for (name, binary) in &builds {
         leaks::check(binary, &[&workspace.root, &work])?;
         println!("{name}: no path of this machine in the binary");
     }
     let tree = root.join(packages::TREE);
-    Prefix::claim(&tree)?.fill(&Contents { root: &root, builds: &builds, modulefile: false })?;
-    let packages = Packages { sources: &sources, root: &root, to: &published, release: &release };
+    Prefix::claim(&tree)?.fill(&Contents {
+        root: &root,
+        builds: &builds,
+        parts: &parts,
+        modulefile: false,
+    })?;
+    let packages =
+        Packages { sources: &sources, root: &root, to: &published, parts: &parts, release: &release };
     packages.debian()?;
     packages.rpm()?;
     packages.bill_of_materials()?;

@@ -1,6 +1,7 @@
 //! `cargo xtask install`: release builds of ombx for one or several MPIs, in a directory of their own.
 
 mod links;
+pub(crate) mod parts;
 pub(crate) mod prefix;
 pub(crate) mod shipped;
 
@@ -12,6 +13,7 @@ use std::{
 use ombx_toolchain::{Failure, Result, Which, Workspace, installed};
 
 use self::{
+    parts::Parts,
     prefix::{Contents, Prefix},
     shipped::Sources,
 };
@@ -38,8 +40,9 @@ pub(crate) fn main(options: &Options) -> Result<ExitCode> {
     let mpis = installed(options.mpi.iter().copied())?;
     let workspace = Workspace::read()?;
     let sources = Sources::new(&workspace.root, &workspace.target.join("install"));
+    let parts = Parts::read(&sources)?;
     let builds = sources.build_all(&mpis)?;
-    prefix.fill(&Contents { root: &workspace.root, builds: &builds, modulefile: true })?;
+    prefix.fill(&Contents { root: &workspace.root, builds: &builds, parts: &parts, modulefile: true })?;
     println!("\n{}", directory.display());
     for mpi in &mpis {
         println!("  libexec/ombx/{:<9} {}", mpi.flavour.key(), mpi.name());

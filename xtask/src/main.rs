@@ -7,6 +7,7 @@ mod delegate;
 mod demo;
 mod dist;
 mod fuzz;
+mod identity;
 mod install;
 mod libclang;
 mod mutations;

@@ -4,6 +4,7 @@ mod architecture;
 mod changelog;
 mod dependency;
 mod file;
+mod identity;
 mod link;
 mod module;
 mod place;
@@ -14,9 +15,9 @@ use std::process::ExitCode;
 use ombx_toolchain::{Result, Workspace, failed_if};
 
 use self::violation::Violation;
-use crate::{repository, source::Source};
+use crate::{identity::IDENTITY, repository, source::Source};
 
-/// Check rules of the repository: dependencies, files, ARCHITECTURE.md, links of documents, unsafe code, clocks
+/// Check rules of the repository: dependencies, files, ARCHITECTURE.md, links of documents, addresses, unsafe code, clocks
 ///
 /// Prints every violation as file:line and fails when there is any. Needs no MPI, no network and no build of ombx.
 #[derive(clap::Args)]
@@ -48,6 +49,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<usize> {
     let page = text("ARCHITECTURE.md").unwrap_or_default();
     violations.extend(architecture::check(page, &workspace.packages, text));
     violations.extend(changelog::check(text(changelog::PATH).unwrap_or_default()));
+    violations.extend(identity::check(&files, &IDENTITY));
     violations.extend(link::check(&files, |path| workspace.root.join(path).exists()));
     violations.extend(module::check(&sources));
     violations.extend(sources.iter().flat_map(place::check));

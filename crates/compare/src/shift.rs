@@ -1,14 +1,13 @@
 //! Hodges-Lehmann estimate of the shift between two groups, and its distribution-free interval. Groups may consist of several
 //! strata: values are compared within a stratum only (van Elteren).
 
-use std::collections::HashMap;
+use std::{collections::HashMap, f64::consts::FRAC_1_SQRT_2};
 
 use ombx_record::{
     order::{sort, sort_by_value},
     random::SplitMix64,
     stats::median,
 };
-use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::comparison::Unit;
 
@@ -119,7 +118,7 @@ impl RankSum {
         match self {
             RankSum::Exact(below) => below.iter().take_while(|below| **below <= tail).count(),
             RankSum::Normal { mean, deviation } => {
-                (mean - Normal::standard().inverse_cdf(1.0 - tail) * deviation).floor() as usize
+                (mean - normal_quantile(1.0 - tail) * deviation).floor() as usize
             }
         }
     }
@@ -130,9 +129,24 @@ impl RankSum {
             RankSum::Exact(below) => {
                 rank.checked_sub(1).and_then(|last| below.get(last)).copied().unwrap_or(0.0)
             }
-            RankSum::Normal { mean, deviation } => Normal::standard().cdf((rank as f64 - mean) / deviation),
+            RankSum::Normal { mean, deviation } => normal_below((rank as f64 - mean) / deviation),
         }
     }
+}
+
+/// Returns the probability of at most x, of a standard normal distribution.
+fn normal_below(x: f64) -> f64 {
+    0.5 * libm::erfc(-x * FRAC_1_SQRT_2)
+}
+
+/// Returns the value below which a standard normal distribution has this probability, by bisection.
+fn normal_quantile(probability: f64) -> f64 {
+    let [mut low, mut high] = [-40.0, 40.0];
+    for _ in 0..64 {
+        let middle = 0.5 * (low + high);
+        if normal_below(middle) < probability { low = middle } else { high = middle }
+    }
+    high
 }
 
 impl Shifts {
@@ -610,6 +624,23 @@ mod tests {
         let normal = 1250.0 - 1.6449 * spread;
         assert!((rank(&[[50, 50]], TAIL) as f64 - normal).abs() < 2.0);
         assert!((rank(&[[100, 100]], TAIL) as f64 - rank(&[[101, 101]], TAIL) as f64).abs() < 100.0);
+    }
+
+    /// Abramowitz and Stegun, tables 26.1 and 26.5; the last two by the asymptotic series 26.2.12.
+    #[test]
+    fn the_normal_distribution_has_its_known_values() {
+        for (x, below) in [
+            (0.0, 0.5),
+            (1.0, 0.841_344_746_068_543),
+            (1.959_963_984_540_054, 0.975),
+            (2.575_829_303_548_901, 0.995),
+            (-1.644_853_626_951_473, 0.05),
+            (-5.0, 2.866_515_718_791_94e-7),
+            (-10.0, 7.619_853_024_160_6e-24),
+        ] {
+            assert!((normal_below(x) / below - 1.0).abs() < 1e-12, "{x}: {}", normal_below(x));
+            assert!((normal_quantile(below) - x).abs() < 1e-12, "{below}: {}", normal_quantile(below));
+        }
     }
 
     #[test]

@@ -138,7 +138,7 @@ pub use inventory;
 pub mod testkit;
 /// A dependency of the testkit.
 #[cfg(test)]
-use statrs as _;
+use libm as _;
 
 #[cfg(test)]
 extern crate self as ombx_core;

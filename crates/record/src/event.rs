@@ -26,6 +26,7 @@ pub const SCHEMA: (&str, u32, u32) = ("ombx.result", 1, 0);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Event<'a> {
     /// First event of a run: where, when and how it was measured. A run is one launch.
     Run(

@@ -6,7 +6,7 @@ mod records;
 use std::{
     borrow::Cow,
     io::{BufRead, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use crate::{
@@ -41,8 +41,13 @@ pub fn parse(line: &str, number: usize) -> Result<Option<Event<'static>>, ReadEr
 }
 
 /// Reads a result file, which may be compressed by gzip or zstd; `-` is standard input.
+///
+/// # Errors
+/// [`ReadError::File`] with the path, if the file cannot be read or is no result file.
 pub fn open(path: impl AsRef<Path>) -> Result<ResultFile, ReadError> {
-    read(source(path.as_ref())?)
+    let path = path.as_ref();
+    let opened = source(path).map_err(ReadError::from).and_then(read);
+    opened.map_err(|why| ReadError::File { path: path.into(), source: Box::new(why) })
 }
 
 /// Reads the contents of a result file. Runs have what is known of the end of their launch. An incomplete last line is ignored. Any other malformed line is an error.
@@ -122,6 +127,7 @@ pub fn schema() -> serde_json::Value {
 
 /// Contents of a result file.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct ResultFile {
     /// Runs with their rows. Joined files have several.
     pub runs: Vec<RunWithRows>,
@@ -129,7 +135,13 @@ pub struct ResultFile {
     pub cut_off: bool,
 }
 
-/// A run and its rows.
+impl From<Vec<RunWithRows>> for ResultFile {
+    fn from(runs: Vec<RunWithRows>) -> ResultFile {
+        ResultFile { runs, cut_off: false }
+    }
+}
+
+/// A run and its rows. A later version may add fields: make one by [`RunWithRows::new`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunWithRows {
     /// Record of the run: where, when and how it was measured.
@@ -183,7 +195,16 @@ impl RunWithRows {
 
 /// Error of reading a file.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadError {
+    /// [`open`] could not read a file.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Path of the file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: Box<ReadError>,
+    },
     /// The file cannot be read.
     #[error("{0}")]
     Io(#[from] std::io::Error),

@@ -374,9 +374,8 @@ fn size(bytes: u64) -> String {
     whole.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
 }
 
-/// Title and authors, as `CITATION.cff` has them.
+/// Title, as `CITATION.cff` has it.
 const TITLE: &str = "ombx: trustworthy communication micro-benchmarks for clusters";
-const AUTHORS: &str = "The ombx developers";
 
 /// Returns the entry of ombx for BibTeX, with the version that measured.
 pub fn bibtex(run: &Run) -> String {
@@ -385,10 +384,16 @@ pub fn bibtex(run: &Run) -> String {
     let year = run.started.get(..4).filter(|year| year.chars().all(|c| c.is_ascii_digit()));
     let year = year.map(|year| format!("  year    = {{{year}}},\n")).unwrap_or_default();
     format!(
-        "@software{{ombx,\n  author  = {{{{{AUTHORS}}}}},\n  title   = {{{TITLE}}},\n  version = {{{}}},\n\
+        "@software{{ombx,\n  author  = {{{{{}}}}},\n  title   = {{{TITLE}}},\n  version = {{{}}},\n\
          {year}{note}}}\n",
+        authors(env!("CARGO_PKG_AUTHORS")).join("} and {"),
         braced(&run.version)
     )
+}
+
+/// Returns the names in a list of Cargo such as `A. Author <a@example.org>:B. Author`.
+fn authors(list: &str) -> Vec<&str> {
+    list.split(':').map(|author| author.split(" <").next().unwrap_or(author)).collect()
 }
 
 /// Removes what would end a value of BibTeX.
@@ -576,9 +581,10 @@ mod tests {
                         year    = {2026},\n  note    = {commit abc123},\n}\n";
         assert_eq!(entry, expected);
         let file = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../CITATION.cff")).unwrap();
-        for part in [TITLE, AUTHORS, concat!("version: ", env!("CARGO_PKG_VERSION"))] {
+        for part in [TITLE, concat!("version: ", env!("CARGO_PKG_VERSION"))] {
             assert!(file.contains(part), "{part}");
         }
+        assert_eq!(authors("A. Author <a@example.org>:B. Author"), ["A. Author", "B. Author"]);
         let mut evil = golden().run;
         evil.version = "1}\n\\input{x}".into();
         assert!(bibtex(&evil).contains("version = {1inputx}"));

@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     }
     for path in files {
         if let Err(error) = print(&path) {
-            eprintln!("acme-reader: {}: {error}", path.to_string_lossy());
+            eprintln!("acme-reader: {error}");
             return ExitCode::FAILURE;
         }
     }

@@ -1,9 +1,8 @@
 //! Models of noise with known median: the times of a simulated benchmark, in units of an undisturbed iteration.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, f64::consts::FRAC_1_SQRT_2};
 
 use proptest::test_runner::{Config, RngSeed};
-use statrs::distribution::{ContinuousCDF, Gamma, Normal};
 
 /// Relative standard deviation within a mode.
 const MODE_SCATTER: f64 = 0.02;
@@ -124,7 +123,7 @@ impl Noise {
             Noise::Tailed { mean, .. } => 1.0 + mean * gamma_median(batch) / batch,
             Noise::Gamma { mean, shape, .. } => 1.0 + mean * gamma_median(shape as f64) / shape as f64,
             Noise::Bimodal { share, .. } => {
-                (MODE_SCATTER * standard().inverse_cdf(0.5 / (1.0 - share))).exp()
+                (MODE_SCATTER * root(-40.0..40.0, |x| normal_below(x) - 0.5 / (1.0 - share))).exp()
             }
             Noise::Ramp { sigma, .. } | Noise::Swing { sigma, .. } => {
                 let stream = self.stream(seed);
@@ -136,24 +135,33 @@ impl Noise {
     }
 }
 
-/// Returns the median of a sum of exponential times of mean 1.
-fn gamma_median(shape: f64) -> f64 {
-    Gamma::new(shape, 1.0).map_or(f64::NAN, |gamma| gamma.inverse_cdf(0.5))
+/// Returns the median of a sum of `terms` exponential times of mean 1. Its tail is that of a Poisson distribution.
+fn gamma_median(terms: f64) -> f64 {
+    let tail = |x: f64| -> f64 {
+        (0..terms as usize).map(|i| i as f64).map(|i| (i * x.ln() - x - libm::lgamma(i + 1.0)).exp()).sum()
+    };
+    root(0.0..terms, |x| 0.5 - tail(x))
 }
 
-fn standard() -> Normal {
-    Normal::standard()
+/// Returns the probability of at most x, of a standard normal distribution.
+fn normal_below(x: f64) -> f64 {
+    0.5 * libm::erfc(-x * FRAC_1_SQRT_2)
 }
 
 /// Returns the median of a mixture of normal distributions with equal weights and these means.
 fn median_of_mixture(levels: &[f64], sigma: f64) -> f64 {
-    let normal = standard();
-    let mut low = levels.iter().copied().fold(f64::INFINITY, f64::min);
-    let mut high = levels.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    for _ in 0..40 {
+    let low = levels.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = levels.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let below = |x: f64| levels.iter().map(|level| normal_below((x - level) / sigma)).sum::<f64>();
+    root(low..high, |x| below(x) * 2.0 - levels.len() as f64)
+}
+
+/// Returns where an ascending function is 0, by bisection.
+fn root(range: std::ops::Range<f64>, function: impl Fn(f64) -> f64) -> f64 {
+    let (mut low, mut high) = (range.start, range.end);
+    for _ in 0..60 {
         let middle = (low + high) / 2.0;
-        let below: f64 = levels.iter().map(|level| normal.cdf((middle - level) / sigma)).sum();
-        if below * 2.0 < levels.len() as f64 { low = middle } else { high = middle }
+        if function(middle) < 0.0 { low = middle } else { high = middle }
     }
     (low + high) / 2.0
 }
@@ -166,7 +174,7 @@ impl NoiseStream {
             Noise::Independent { sigma } => (sigma * random.normal()).exp(),
             Noise::Tailed { mean, phi } => {
                 self.state = phi * self.state + (1.0 - phi * phi).sqrt() * random.normal();
-                1.0 - mean * standard().sf(self.state).ln()
+                1.0 - mean * normal_below(-self.state).ln()
             }
             Noise::Gamma { mean, shape, fresh } => {
                 for _ in 0..fresh {

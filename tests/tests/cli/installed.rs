@@ -85,8 +85,47 @@ fn the_mpi_in_the_search_path_is_taken_and_named() {
     }
     installation.ombx(&["run"], "mpi3").expect(0).complains(&["is of Intel MPI"]);
     // Commands that measure nothing are silent.
-    let done = installation.ombx(&["list"], "mpi0").expect(0);
-    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("mpich 1 list\n", ""));
+    let done = installation.ombx(&["cluster"], "mpi0").expect(0);
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("mpich 1 cluster\n", ""));
+}
+
+/// To ask a launcher for its version takes up to 0.1 s. What starts no MPI takes none of it.
+#[test]
+fn commands_without_mpi_ask_no_launcher() {
+    let installation = Installation::with(&["mpich", "no-mpi", "openmpi"]);
+    let asked = installation.0.path("asked");
+    let launcher = format!("#!/bin/sh\necho > '{}'\necho 'mpirun (Open MPI) 5.0.6'\n", asked.display());
+    fs::write(installation.0.path("mpi1/mpiexec"), launcher).unwrap();
+    let of = |words: &[&str], variables: &[(&str, &str)]| {
+        let done = installation.run("bin/ombx", words, "mpi1", variables).expect(0);
+        assert_eq!(done.stderr, "", "{words:?}");
+        done.stdout.split(' ').next().unwrap().trim().to_owned()
+    };
+    for command in ["report", "plot", "compare", "history"] {
+        assert_eq!(of(&[command, "f"], &[]), "no-mpi", "{command}");
+    }
+    // `show --format osu` needs names of programs, and completions name their build.
+    for words in [
+        &[][..],
+        &["list"],
+        &["show", "f"],
+        &["completions", "bash"],
+        &["help", "x"],
+        &["run", "--help"],
+        &["show", "-h"],
+        &["--help"],
+    ] {
+        assert_eq!(of(words, &[]), "mpich", "{words:?}");
+    }
+    assert_eq!(of(&["--", "ombx", "ru"], &[("_OMBX_COMPLETE", "bash")]), "mpich");
+    assert!(!asked.exists());
+    // Others still have the build of the launcher, and a rank that of its own.
+    assert_eq!(of(&["cluster", "--", "-h"], &[]), "openmpi");
+    assert!(asked.exists());
+    assert_eq!(of(&["show", "f"], &[("OMPI_COMM_WORLD_RANK", "0")]), "openmpi");
+    // The first build that starts is taken.
+    fs::write(installation.0.path("libexec/ombx/mpich/ombx"), "#!/bin/sh\nexit 127\n").unwrap();
+    assert_eq!(of(&["list"], &[]), "openmpi");
 }
 
 #[test]
@@ -185,7 +224,7 @@ fn a_chosen_build_that_does_not_start_is_named() {
 fn without_any_mpi_results_and_sockets_work() {
     let installation = Installation::with(&["mpich", "no-mpi"]);
     // A build that starts without MPI does not replace one with MPI.
-    assert_eq!(installation.ombx(&["list"], "other").expect(0).stdout, "mpich 1 list\n");
+    assert_eq!(installation.ombx(&["cluster"], "other").expect(0).stdout, "mpich 1 cluster\n");
     fs::write(installation.0.path("libexec/ombx/mpich/ombx"), "#!/bin/sh\nexit 127\n").unwrap();
     let done = installation.ombx(&["show", "f"], "nowhere").expect(0);
     assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("no-mpi 2 show f\n", ""));
@@ -202,15 +241,15 @@ fn without_any_mpi_results_and_sockets_work() {
 fn an_mpi_has_builds_for_several_libraries() {
     let all = ["abi", "mpich", "mpich-debian", "openmpi"];
     let installation = Installation::with(&all);
-    let of = |mpi: &str| installation.ombx(&["list"], mpi).expect(0).stdout;
-    assert_eq!((of("mpi0"), of("mpi2")), ("mpich 1 list\n".into(), "openmpi 1 list\n".into()));
+    let of = |mpi: &str| installation.ombx(&["cluster"], mpi).expect(0).stdout;
+    assert_eq!((of("mpi0"), of("mpi2")), ("mpich 1 cluster\n".into(), "openmpi 1 cluster\n".into()));
     let break_one = |name: &str| {
         fs::write(installation.0.path(&format!("libexec/ombx/{name}/ombx")), "#!/bin/sh\nexit 127\n")
             .unwrap();
     };
     for (broken, expected) in [("mpich", "mpich-debian"), ("mpich-debian", "abi"), ("abi", "openmpi")] {
         break_one(broken);
-        assert_eq!(of("mpi0"), format!("{expected} 1 list\n"));
+        assert_eq!(of("mpi0"), format!("{expected} 1 cluster\n"));
     }
     let done = installation.ombx(&["run", "x"], "mpi0").expect(0);
     assert!(done.sentence().starts_with("build with Open MPI: "), "{done}");

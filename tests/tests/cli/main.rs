@@ -12,6 +12,7 @@ mod list;
 mod mistakes;
 mod monitoring;
 mod node_sets;
+mod recipes;
 mod scripts;
 mod shells;
 mod signals;

@@ -5,7 +5,10 @@ use std::{fs, path::Path, process::Command};
 use ombx_toolchain::{Failure, Result, Step};
 
 use super::release::Release;
-use crate::install::shipped::Sources;
+use crate::{
+    identity::IDENTITY,
+    install::{parts::Parts, shipped::Sources},
+};
 
 /// Folder below the root of the sources with the files of the packages. The manifest of `crates/cli` names it.
 pub(super) const TREE: &str = "target/package/usr";
@@ -17,6 +20,7 @@ pub(super) struct Packages<'a> {
     pub(super) sources: &'a Sources,
     pub(super) root: &'a Path,
     pub(super) to: &'a Path,
+    pub(super) parts: &'a Parts,
     pub(super) release: &'a Release,
 }
 
@@ -33,20 +37,16 @@ impl Packages<'_> {
 
     /// Writes the RPM package.
     pub(super) fn rpm(&self) -> Result<()> {
-        let version = format!("version = \"{}\"", self.release.version);
-        let words = ["generate-rpm", "-p", "crates/cli", "--set-metadata", &version];
+        let (version, license) = (&self.release.version, self.parts.expression());
+        let metadata = format!("version = \"{version}\"\nlicense = \"{license}\"");
+        let words = ["generate-rpm", "-p", "crates/cli", "--set-metadata", &metadata];
         self.run("RPM package", self.cargo(&words).arg("--output").arg(self.to))
     }
 
-    /// Writes the bill of materials: every crate that is part of the binary.
+    /// Writes the bill of materials: what others have written of the binary.
     pub(super) fn bill_of_materials(&self) -> Result<()> {
-        let name = format!("{}.cdx", self.release.name());
-        let words = ["cyclonedx", "--format", "json", "--spec-version", "1.5", "--override-filename", &name];
-        self.run("bill of materials", self.cargo(&words).args(["--manifest-path", "crates/cli/Cargo.toml"]))?;
-        // The tool writes it beside the manifest.
-        let file = format!("{name}.json");
-        let written = self.root.join("crates/cli").join(&file);
-        fs::rename(&written, self.to.join(&file)).map_err(Failure::file(written))
+        let file = self.to.join(format!("{}.cdx.json", self.release.name()));
+        fs::write(&file, self.parts.bill(&self.release.version)).map_err(Failure::file(&file))
     }
 
     fn cargo(&self, words: &[&str]) -> Command {
@@ -65,6 +65,25 @@ fn entry(release: &Release) -> String {
     let Release { version, date, .. } = release;
     format!(
         "ombx ({version}-1) unstable; urgency=medium\n\n  * Version {version} of ombx.\n\
-         \n -- The ombx developers <ombx@localhost>  {date}\n"
+         \n -- {}  {date}\n",
+        IDENTITY.contact()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::install::prefix::{BILL, LICENSES};
+
+    /// The other packages have the whole tree.
+    #[test]
+    fn both_packages_have_the_terms_of_their_parts() {
+        let manifest = include_str!("../../../crates/cli/Cargo.toml");
+        let (_, packages) = manifest.split_once("[package.metadata.deb]").unwrap();
+        let (debian, rpm) = packages.split_once("[package.metadata.generate-rpm]").unwrap();
+        for file in [&format!("{LICENSES}/*"), BILL] {
+            assert!(debian.contains(&format!("/{TREE}/{file}\"")), "{file}");
+        }
+        assert!(rpm.contains(&format!("{TREE}/share/doc/**/*")));
+    }
 }

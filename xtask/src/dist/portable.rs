@@ -15,9 +15,13 @@ use std::{
 use ombx_toolchain::{Failure, Result, Step, Workspace, emptied, output};
 
 use super::leaks;
-use crate::install::{
-    prefix::{Contents, Prefix, VERSION},
-    shipped::Sources,
+use crate::{
+    identity::IDENTITY,
+    install::{
+        parts::Parts,
+        prefix::{BILL, Contents, LICENSES, Prefix, VERSION},
+        shipped::Sources,
+    },
 };
 
 /// Packages of the Python registry that make the builds.
@@ -56,6 +60,8 @@ pub(crate) fn main() -> Result<ExitCode> {
 
 /// Builds ombx for each ABI, and writes the wheel and the archive. Returns their paths.
 pub(super) fn write(sources: &Sources, work: &Path, to: &Path, version: &str) -> Result<[PathBuf; 2]> {
+    let parts = Parts::read(sources)?;
+    parts.complete()?;
     let python = Python::installed(&work.join("python"))?;
     let mut builds = Vec::new();
     for (name, wrapper) in [
@@ -83,9 +89,14 @@ pub(super) fn write(sources: &Sources, work: &Path, to: &Path, version: &str) ->
     // The binaries that write manual pages and completions find MPI where they find it in an environment of Python.
     let libraries = tree.join("lib");
     symlink(python.0.join("lib"), &libraries).map_err(Failure::file(&libraries))?;
-    prefix.fill(&Contents { root: &sources.root, builds: &builds, modulefile: true })?;
+    prefix.fill(&Contents { root: &sources.root, builds: &builds, parts: &parts, modulefile: true })?;
     fs::remove_file(&libraries).map_err(Failure::file(&libraries))?;
-    Ok([archive(work, &name, to)?, wheel(&python, &sources.root, work, &tree, to, version)?])
+    // PEP 440 has another sign for a build between versions.
+    let version = version.replace('~', "+");
+    let unpacked = work.join("wheel");
+    fill_wheel(&unpacked, &sources.root, &tree, &parts, &version)?;
+    output(python.command("python").args(["-m", "wheel", "pack", "--dest-dir"]).arg(to).arg(&unpacked))?;
+    Ok([archive(work, &name, to)?, to.join(format!("ombx-{version}-{}.whl", tag()))])
 }
 
 /// Builds ombx with the MPI of a compiler wrapper, or without MPI.
@@ -121,19 +132,14 @@ fn archive(work: &Path, name: &str, to: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Packs the tree as a Python wheel, which has no links: they are in the archive only.
-fn wheel(
-    python: &Python,
-    root: &Path,
-    work: &Path,
-    tree: &Path,
-    to: &Path,
-    version: &str,
-) -> Result<PathBuf> {
-    // PEP 440 has another sign for a build between versions.
-    let version = version.replace('~', "+");
-    let unpacked = work.join("wheel");
-    emptied(&unpacked)?;
+/// Returns the tag of the wheel: for which Pythons and systems it is.
+fn tag() -> String {
+    format!("py3-none-manylinux_{}_{ARCH}", C_LIBRARY.replace('.', "_"))
+}
+
+/// Writes the files of the Python wheel, which has no links: they are in the archive only.
+fn fill_wheel(unpacked: &Path, root: &Path, tree: &Path, parts: &Parts, version: &str) -> Result<()> {
+    emptied(unpacked)?;
     let data = unpacked.join(format!("ombx-{version}.data"));
     let information = unpacked.join(format!("ombx-{version}.dist-info"));
     for directory in [&data.join("scripts"), &data.join("data"), &information, &unpacked.join("ombx")] {
@@ -146,33 +152,42 @@ fn wheel(
         fs::create_dir_all(&below).map_err(Failure::file(&below))?;
         output(Command::new("cp").arg("-r").arg(tree.join(name).join(".")).arg(&below))?;
     }
-    let copies = [
+    let licenses = ["LICENSE-MIT".to_owned(), "LICENSE-APACHE".to_owned()];
+    let mut copies = vec![
         (tree.join("bin/ombx"), data.join("scripts/ombx")),
         (root.join("packaging/python/ombx/__init__.py"), unpacked.join("ombx/__init__.py")),
         (root.join("packaging/python/ombx/py.typed"), unpacked.join("ombx/py.typed")),
-        (root.join("LICENSE-MIT"), information.join("licenses/LICENSE-MIT")),
-        (root.join("LICENSE-APACHE"), information.join("licenses/LICENSE-APACHE")),
+        (tree.join(BILL), information.join("sboms/ombx.cdx.json")),
     ];
+    let mut files = String::new();
+    for name in licenses.into_iter().chain(parts.licenses().into_iter().map(|(name, _)| name.to_owned())) {
+        let below = if name.starts_with("LICENSE") { root.into() } else { tree.join(LICENSES) };
+        copies.push((below.join(&name), information.join("licenses").join(&name)));
+        files += &format!("License-File: {name}\n");
+    }
     for (from, copy) in copies {
         copy.parent().map_or(Ok(()), fs::create_dir_all).map_err(Failure::file(&copy))?;
         fs::copy(&from, &copy).map_err(Failure::file(from))?;
     }
-    let readme = fs::read_to_string(root.join("README.md")).map_err(Failure::file("README.md"))?;
-    let tag = format!("py3-none-manylinux_{}_{ARCH}", C_LIBRARY.replace('.', "_"));
+    let page = root.join("packaging/registry.md");
+    let page = fs::read_to_string(&page).map_err(Failure::file(&page))?;
     let metadata = format!(
         "Metadata-Version: 2.4\nName: ombx\nVersion: {version}\n\
-         Summary: Communication micro-benchmarks for clusters\nLicense-Expression: MIT OR Apache-2.0\n\
-         License-File: LICENSE-MIT\nLicense-File: LICENSE-APACHE\nRequires-Python: >=3.8\n\
-         Provides-Extra: pandas\nRequires-Dist: pandas; extra == \"pandas\"\n\
-         Description-Content-Type: text/markdown\n\n{readme}"
+         Summary: Communication micro-benchmarks for clusters\nLicense-Expression: {}\n{files}\
+         Requires-Python: >=3.8\nProvides-Extra: pandas\nRequires-Dist: pandas; extra == \"pandas\"\n\
+         Author-email: {}\nProject-URL: Homepage, {}\nProject-URL: Repository, {}\n\
+         Description-Content-Type: text/markdown\n\n{page}",
+        parts.expression(),
+        IDENTITY.authors.replace(':', ", "),
+        IDENTITY.homepage,
+        IDENTITY.repository,
     );
-    let format = format!("Wheel-Version: 1.0\nGenerator: ombx\nRoot-Is-Purelib: false\nTag: {tag}\n");
+    let format = format!("Wheel-Version: 1.0\nGenerator: ombx\nRoot-Is-Purelib: false\nTag: {}\n", tag());
     for (name, text) in [("METADATA", metadata), ("WHEEL", format)] {
         let file = information.join(name);
         fs::write(&file, text).map_err(Failure::file(&file))?;
     }
-    output(python.command("python").args(["-m", "wheel", "pack", "--dest-dir"]).arg(to).arg(&unpacked))?;
-    Ok(to.join(format!("ombx-{version}-{tag}.whl")))
+    Ok(())
 }
 
 /// Environment of Python with [`PACKAGES`]. Open MPI has an environment of its own below it, because its programs have the names of MPICH's.
@@ -215,5 +230,42 @@ impl Python {
 
     fn search_path(&self) -> String {
         format!("{}:{}", self.0.join("bin").display(), env::var("PATH").unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wheel_has_each_license_that_it_names_and_its_parts() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let parts = Parts::read(&Sources::new(&root, directory.path())).unwrap();
+        let tree = directory.path().join("tree");
+        let places = ["libexec/ombx", "share/man", "share/bash-completion", "share/zsh", "share/fish"];
+        places.iter().for_each(|place| fs::create_dir_all(tree.join(place)).unwrap());
+        let place = |path: &str, text: &str| {
+            let path = tree.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        place("bin/ombx", "");
+        place("share/ombx/suites/x.toml", "");
+        place(BILL, &parts.bill("1.2.3"));
+        parts.licenses().iter().for_each(|(name, text)| place(&format!("{LICENSES}/{name}"), text));
+        let wheel = directory.path().join("wheel");
+        fill_wheel(&wheel, &root, &tree, &parts, "1.2.3").unwrap();
+        let information = wheel.join("ombx-1.2.3.dist-info");
+        let metadata = fs::read_to_string(information.join("METADATA")).unwrap();
+        let named: Vec<&str> =
+            metadata.lines().filter_map(|line| line.strip_prefix("License-File: ")).collect();
+        assert!(named.contains(&"LICENSE-MIT") && named.contains(&"third-party.txt"), "{named:?}");
+        for name in named {
+            assert!(fs::metadata(information.join("licenses").join(name)).unwrap().len() > 1000, "{name}");
+        }
+        assert!(metadata.contains(&format!("\nLicense-Expression: {}\n", parts.expression())));
+        assert!(metadata.contains("Project-URL: Repository, https://") && !metadata.contains("]("));
+        assert!(information.join("sboms/ombx.cdx.json").exists());
     }
 }

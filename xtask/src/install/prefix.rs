@@ -10,10 +10,14 @@ use std::{
 
 use ombx_toolchain::{Failure, Result, emptied, output};
 
-use super::links;
+use super::{links, parts::Parts};
 
 /// Folder with one build of ombx per MPI.
 const BUILDS: &str = "libexec/ombx";
+/// Folder with the terms of what others have written of the binaries.
+pub(crate) const LICENSES: &str = "share/doc/ombx/licenses";
+/// List of it, in the form of CycloneDX.
+pub(crate) const BILL: &str = "share/doc/ombx/ombx.cdx.json";
 /// Script in `bin` that starts one of them.
 const SCRIPT: &str = "packaging/ombx.sh";
 /// Version of ombx, which is that of the whole workspace.
@@ -37,6 +41,7 @@ pub(crate) struct Contents<'a> {
     pub(crate) root: &'a Path,
     /// Binaries of ombx, each with the name of its MPI in paths.
     pub(crate) builds: &'a [(String, PathBuf)],
+    pub(crate) parts: &'a Parts,
     /// Whether a module file is installed. A package has none, because its programs are in the search path.
     pub(crate) modulefile: bool,
 }
@@ -59,7 +64,7 @@ impl Prefix {
 
     /// Writes all files. Builds of an earlier installation are removed.
     pub(crate) fn fill(&self, contents: &Contents<'_>) -> Result<()> {
-        let Contents { root, builds, modulefile } = contents;
+        let Contents { root, builds, parts, modulefile } = contents;
         let Some((first, _)) = builds.first() else { return Ok(()) };
         let first = &self.binary(first);
         emptied(&self.0.join(BUILDS))?;
@@ -73,6 +78,7 @@ impl Prefix {
         for name in ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"] {
             self.copy(&root.join(name), &format!("share/doc/ombx/{name}"), 0o644)?;
         }
+        self.terms(parts)?;
         for (shell, path) in COMPLETIONS {
             // The script asks the program of this name.
             let mut script = output(Command::new(first).arg0("ombx").args(["completions", shell]))?;
@@ -85,6 +91,14 @@ impl Prefix {
             self.write(&format!("share/modulefiles/ombx/{VERSION}"), &text.replace("@VERSION@", VERSION))?;
         }
         Ok(())
+    }
+
+    /// Writes the terms of what others have written of the binaries, and its list.
+    fn terms(&self, parts: &Parts) -> Result<()> {
+        for (name, text) in parts.licenses() {
+            self.write(&format!("{LICENSES}/{name}"), &text)?;
+        }
+        self.write(BILL, &parts.bill(VERSION))
     }
 
     /// Returns the path of the binary for an MPI.

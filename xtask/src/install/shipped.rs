@@ -73,9 +73,8 @@ impl Sources {
             (_, Ok(flags)) => flags.split_whitespace().map(str::to_owned).collect(),
             _ => Vec::new(),
         };
-        let sysroot = output(Command::new(rustc()).args(["--print", "sysroot"]).current_dir(&self.root))?;
         let flags = own.into_iter().filter(|flag| !flag.is_empty());
-        Ok(flags.chain(self.replacements(Path::new(sysroot.trim()))).collect::<Vec<_>>().join(SEPARATOR))
+        Ok(flags.chain(self.replacements(&sysroot(&self.root)?)).collect::<Vec<_>>().join(SEPARATOR))
     }
 
     /// Returns an option for each directory. If a path is in several, the last one counts.
@@ -95,7 +94,13 @@ impl Sources {
     }
 }
 
-fn rustc() -> PathBuf {
+/// Returns the directory of the toolchain that compiles in a directory.
+pub(super) fn sysroot(root: &Path) -> Result<PathBuf> {
+    let printed = output(Command::new(rustc()).args(["--print", "sysroot"]).current_dir(root))?;
+    Ok(printed.trim().into())
+}
+
+pub(super) fn rustc() -> PathBuf {
     env::var_os("RUSTC").map_or_else(|| PathBuf::from("rustc"), PathBuf::from)
 }
 

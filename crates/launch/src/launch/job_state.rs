@@ -70,7 +70,7 @@ impl JobState<'_> {
 
     /// Returns whether the ranks have not connected yet.
     pub(super) fn is_starting(&self) -> bool {
-        self.history.processes.ranks.0.is_empty()
+        self.history.processes.ranks.0.is_empty() && self.history.run.is_empty()
     }
 
     /// Says what a launcher does that has not connected its ranks. Ends it if none of its processes is left. One that

@@ -18,6 +18,7 @@ pub struct Rate {
 /// All rates of a row, derived from its times and its work.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Rates {
     /// Bandwidth in 10^6 bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -76,7 +76,7 @@ fn file(run: Run, rows: Vec<Measurement>) -> ResultFile {
     let mut sweep = LinkSweep::of_run(&run);
     rows.iter().for_each(|row| sweep.add(row));
     let verdict = Some(Box::new(sweep.verdict()));
-    ResultFile { runs: vec![RunWithRows { rows, end, verdict, ..RunWithRows::new(run) }], cut_off: false }
+    vec![RunWithRows { rows, end, verdict, ..RunWithRows::new(run) }].into()
 }
 
 fn sweep(bench: &str, axes: &[(&str, &str)]) -> Vec<Measurement> {

@@ -1,6 +1,6 @@
 //! Comparison and output of arbitrary files end in text or a typed error, never in a panic.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fs};
 
 use ombx_compare::{Comparison, Settings, SideResults};
 use ombx_record::{
@@ -157,5 +157,18 @@ fn a_file_is_opened_by_its_path() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/golden/one_launch.jsonl");
     assert_eq!(file::open(path).unwrap(), file::read(GOLDEN.as_bytes()).unwrap());
     let directory = tempfile::tempdir().unwrap();
-    assert!(matches!(file::open(directory.path().join("absent.jsonl")), Err(file::ReadError::Io(_))));
+    fs::write(directory.path().join("text"), "no result\n").unwrap();
+    // Whatever is wrong with a file, the error has its path, and its source the reason.
+    for (name, reason) in [
+        ("absent.jsonl", "No such file or directory (os error 2)"),
+        ("", "Is a directory (os error 21)"),
+        ("text", "line 1 is not a record of ombx results"),
+    ] {
+        let path = directory.path().join(name);
+        let why = file::open(&path).unwrap_err();
+        assert!(matches!(&why, file::ReadError::File { path: of, .. } if *of == path), "{why:?}");
+        let source = std::error::Error::source(&why).expect("a source").to_string();
+        assert!(source.contains(reason), "{source}");
+        assert_eq!(why.to_string(), format!("{}: {source}", path.display()));
+    }
 }
