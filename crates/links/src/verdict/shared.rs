@@ -248,7 +248,7 @@ impl SharedPath {
         } else if self.is_shared {
             let share = *links as f64 / factor;
             format!(
-                "together, the {links} links {which} take {takes}, as if they shared the bandwidth of {share:.1}"
+                "together, the {links} links {which} take {takes}, as if they shared the bandwidth of {share:.1} links"
             )
         } else if *factor >= MIN_FACTOR {
             format!(

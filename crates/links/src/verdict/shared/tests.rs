@@ -136,7 +136,7 @@ fn the_sentence_says_what_was_seen() {
     assert_eq!(
         text,
         "together, the 3 links from switch s1 to other switches take 1.80 times as long as alone (at 1M bytes), as \
-         if they shared the bandwidth of 1.7"
+         if they shared the bandwidth of 1.7 links"
     );
     assert_eq!(
         evidence,
