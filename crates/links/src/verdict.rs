@@ -6,6 +6,8 @@
 
 mod criteria;
 mod detection;
+#[cfg(test)]
+mod dice;
 mod few_units;
 mod groups;
 mod launches;

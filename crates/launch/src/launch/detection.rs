@@ -22,7 +22,9 @@ pub struct StartedBy {
 pub(crate) const OPEN_MPI: &str = "Open MPI's mpiexec";
 pub(crate) const HYDRA: &str = "a Hydra mpiexec (MPICH and derivatives)";
 /// Launchers of HPE and Cray, which may not publish their number of ranks.
-const WITHOUT_NUMBER: [&str; 2] = ["PALS", "aprun"];
+const PALS: &str = "PALS";
+const APRUN: &str = "aprun";
+const WITHOUT_NUMBER: [&str; 2] = [PALS, APRUN];
 
 /// Variables that each launcher sets: its name, rank, number of ranks. Those of launchers that also set the variables
 /// of PMI or PMIx come before these.
@@ -31,8 +33,8 @@ const VARIABLES: [(&str, &str, &str); 10] = [
     ("mpirun_rsh of MVAPICH2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
     (OPEN_MPI, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("flux run", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
-    (WITHOUT_NUMBER[0], "PALS_RANKID", "PMI_SIZE"),
-    (WITHOUT_NUMBER[1], "ALPS_APP_PE", "PMI_SIZE"),
+    (PALS, "PALS_RANKID", "PMI_SIZE"),
+    (APRUN, "ALPS_APP_PE", "PMI_SIZE"),
     (HYDRA, "PMI_RANK", "PMI_SIZE"),
     ("a PMIx launcher", "PMIX_RANK", "PMIX_SIZE"),
     ("mpirun of Platform MPI", "MPI_RANKID", "MPI_NRANKS"),

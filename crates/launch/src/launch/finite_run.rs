@@ -60,7 +60,7 @@ pub fn texts_of_launcher(
         if since.elapsed() < due {
             return None;
         }
-        due = since.elapsed() + orphans::EXAMINATION;
+        due = 2 * since.elapsed();
         let examined = plain(&orphans::examined(launcher));
         let what = format!("has not ended after {} s: {examined}", since.elapsed().as_secs());
         if orphans::waits_for_ended(launcher) {

@@ -13,7 +13,7 @@ use ombx_record::event::RankProcess;
 const LIMIT: Duration = Duration::from_secs(2);
 /// Maximum number of processes above one that are looked at.
 const MOST_ANCESTORS: usize = 100;
-/// Time after which a launcher that has not connected its ranks is examined, again and again. A user waits 10 s for a
+/// Time after which a launcher that has not connected its ranks is examined, and again after twice the time, and so on. A user waits 10 s for a
 /// word at most: this time, one poll, and the look at the list of processes.
 pub(super) const EXAMINATION: Duration = Duration::from_secs(8);
 /// Maximum number of processes of a launcher that a message names.

@@ -161,7 +161,7 @@ impl Supervision<'_> {
                     job.end_without_ranks(hosts, start_limit);
                 }
             } else if since.elapsed() >= examination_due {
-                examination_due = since.elapsed() + orphans::EXAMINATION;
+                examination_due = 2 * since.elapsed();
                 if which == Child::Launcher && status.is_none() && !was_ending {
                     job.examine_start(since.elapsed(), self.launcher);
                 }

@@ -87,8 +87,13 @@ fn chance(comparisons: usize, against: usize) -> f64 {
     all * 0.5f64.powi(comparisons as i32)
 }
 
-/// Place of a row: launch, attempt, and the link.
-type RowPlace = (usize, u32, [u32; 2]);
+/// When and of which link a row was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct RowPlace {
+    launch: usize,
+    attempt: u32,
+    ends: [u32; 2],
+}
 
 /// Rows of one path.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -120,15 +125,15 @@ impl Shares {
         };
         let waited = row.trust.iter().any(has_waited);
         let ns = if waited { f64::NAN } else { f64::from(link.ns) };
-        times.insert((launch, attempt, [link.from, link.to]), ns);
-        let of_attempt =
-            of_path.together.keys().filter(|(at, number, _)| (*at, *number) == (launch, attempt));
+        times.insert(RowPlace { launch, attempt, ends: [link.from, link.to] }, ns);
+        let is_of_attempt = |place: &&RowPlace| (place.launch, place.attempt) == (launch, attempt);
+        let of_attempt = of_path.together.keys().filter(is_of_attempt);
         of_path.links = of_path.links.max(of_attempt.count());
     }
 
     /// Adds the rows of another sweep as those of a launch.
     pub(super) fn join(&mut self, others: &Shares, launch: usize) {
-        let moved = |(place, ns): (&RowPlace, &f64)| ((launch, place.1, place.2), *ns);
+        let moved = |(place, ns): (&RowPlace, &f64)| (RowPlace { launch, ..*place }, *ns);
         for (path, rows) in &others.0 {
             let known = self.0.entry(path.clone()).or_default();
             known.together.extend(rows.together.iter().map(moved));

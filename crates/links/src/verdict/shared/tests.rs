@@ -2,7 +2,7 @@
 
 use ombx_record::{link::BENCH, random::SplitMix64, result::Metric, stats::Summary};
 
-use crate::verdict::{HostGroups, shared::*};
+use crate::verdict::{HostGroups, dice::Dice, shared::*};
 
 /// Number of simulated sweeps.
 const SWEEPS: u64 = 200;
@@ -16,18 +16,6 @@ fn hosts(count: usize, per_group: usize) -> Hosts {
         .collect();
     let groups: HostGroups = groups.join("\n").parse().unwrap();
     Hosts::new(names.iter().map(String::as_str)).grouped(&groups)
-}
-
-struct Dice(SplitMix64);
-
-impl Dice {
-    fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / 2f64.powi(53)
-    }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
 }
 
 /// What disturbs the times of a sweep.
@@ -66,12 +54,13 @@ fn simulate(hosts: &Hosts, model: Model, seed: u64) -> Vec<SharedPath> {
         }
         for path in &paths {
             let mut add = |how: &str, links: &[[u32; 2]], factor: f64| {
-                let burst = |dice: &mut Dice| {
-                    if dice.uniform() < model.bursts { 10f64.powf(dice.uniform()) } else { 1.0 }
-                };
-                let of_all = burst(&mut dice);
+                let of_all = dice.disturbance(model.bursts);
                 for ends in links {
-                    let ns = 1e7 * factor * (model.noise * dice.normal()).exp() * of_all * burst(&mut dice);
+                    let ns = 1e7
+                        * factor
+                        * (model.noise * dice.normal()).exp()
+                        * of_all
+                        * dice.disturbance(model.bursts);
                     let mut one = row(path, how, attempt, *ends);
                     one.summary = Summary::new(&[ns; 3]);
                     shares.add(&one, 0);

@@ -8,24 +8,12 @@ use ombx_record::{
     verdict::{Component, Conclusion, Verdict},
 };
 
-use crate::verdict::{LinkSweep, MOST_ROWS, TimesBySize, once_more, retest_candidates};
+use crate::verdict::{LinkSweep, MOST_ROWS, TimesBySize, dice::Dice, once_more, retest_candidates};
 
 /// Standard deviation of the logarithm of a row without waiting.
 const NOISE: f64 = 0.03;
 
 /// Random numbers.
-struct Dice(SplitMix64);
-
-impl Dice {
-    fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / 2f64.powi(53)
-    }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
-
 /// Hosts with one rank each.
 #[derive(Clone, Copy)]
 struct Machine {

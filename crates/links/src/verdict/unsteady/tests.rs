@@ -8,29 +8,14 @@ use ombx_record::{
     verdict::{Conclusion, Verdict},
 };
 
-use crate::verdict::{LinkSweep, MOST_ROWS, TimesBySize, once_more, retest_candidates, unsteady::*};
+use crate::verdict::{
+    LinkSweep, MOST_ROWS, TimesBySize, dice::Dice, once_more, retest_candidates, unsteady::*,
+};
 
 /// Standard deviations of the logarithms of rows and of links.
 const NOISE: f64 = 0.03;
 /// Number of simulated sweeps.
 const SWEEPS: u64 = 100;
-
-struct Dice(SplitMix64);
-
-impl Dice {
-    fn uniform(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 / 2f64.powi(53)
-    }
-
-    /// Draws a factor up to 10, of this share of all draws.
-    fn disturbance(&mut self, share: f64) -> f64 {
-        if self.uniform() < share { 10f64.powf(self.uniform()) } else { 1.0 }
-    }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * (1.0 - self.uniform()).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
 
 /// Hosts with one rank each.
 #[derive(Clone, Copy)]
