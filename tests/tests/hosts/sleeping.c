@@ -1,4 +1,4 @@
-/* Preloaded library: a process that polls for events sleeps until one arrives, at most 50 us. Ranks then share cores as programs that
+/* Preloaded library: a process that polls for events sleeps until one arrives, at most 5 ms. Ranks then share cores as programs that
    block do, and more ranks than cores do not wait for each other's time slices. MPICH polls by epoll_wait, Open MPI by poll. */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct timespec SLICE = { 0, 50 * 1000 };
+static const struct timespec SLICE = { 0, 5 * 1000 * 1000 };
 
 int epoll_wait(int epfd, struct epoll_event *events, int maxevents, int timeout)
 {

@@ -167,10 +167,11 @@ impl Expectation {
         let name = |l: &Link| format!("{} has {}", link_name([l.from, l.to], &sweep.hosts), figure(l));
         // Links that are not kept are faster than some that are.
         let (all, bytes) = (counted(times.measured.max(links.len()), "link"), Bytes(times.bytes));
-        // Links of ranks that waited miss nothing.
+        // Links of ranks that waited miss nothing, if they would meet it without waiting.
         let misses = |(_, ratio): &(Link, f64)| *ratio > 1.0;
-        let waited: Vec<(Link, f64)> =
-            links.extract_if(.., |one| misses(one) && undecided.has(at, &one.0)).collect();
+        let may_meet =
+            |(link, ratio): &(Link, f64)| undecided.has(at, link) || ratio / times.delay.exp() <= 1.0;
+        let waited: Vec<(Link, f64)> = links.extract_if(.., |one| misses(one) && may_meet(one)).collect();
         let missing = links.iter().take_while(|one| misses(one)).count();
         let at_least = if times.level > 0 { "at least " } else { "" };
         if missing == 0 && !waited.is_empty() {
@@ -307,12 +308,13 @@ impl Reference {
             let Some(overall) = ombx_record::stats::median(&sweep) else { continue };
             sort_by_value(&mut links, |(_, ratio)| -ratio);
             let (all, bytes) = (counted(links.len(), "link"), Bytes(times.bytes));
-            if overall >= MIN_REFERENCE_FACTOR {
+            let least = MIN_REFERENCE_FACTOR * times.delay.exp();
+            if overall >= least {
                 verdict.missed.push(format!(
                     "links are slower than in {name}: {overall:.2} times as long (median of {all}, at {bytes} bytes)"
                 ));
             }
-            let limit = MIN_REFERENCE_FACTOR * overall.max(1.0);
+            let limit = least * overall.max(1.0);
             let slower = links.iter().take_while(|(_, ratio)| *ratio >= limit).count();
             let one = |(l, ratio): &(Link, f64)| {
                 format!("{} takes {ratio:.2} times as long", link_name([l.from, l.to], hosts))
@@ -322,7 +324,7 @@ impl Reference {
                 verdict
                     .missed
                     .push(format!("{slower} of {all} are slower than in {name} at {bytes} bytes: {named}"));
-            } else if overall < MIN_REFERENCE_FACTOR {
+            } else if overall < least {
                 let slowest = links.first().map_or(String::new(), one);
                 met.push(format!(
                     "no link is slower than in {name} at {bytes} bytes: {overall:.2} times as long (median \

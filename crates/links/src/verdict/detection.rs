@@ -189,8 +189,8 @@ impl Search<'_> {
             return;
         }
         let sampled: Vec<RelativeLink> = self.links.iter().filter(|l| l.sampled).copied().collect();
-        let found =
-            slow_units(&sampled, |l| [l.from, l.to], self.sizes).map_or(Vec::new(), |found| found.slow);
+        let found = slow_units(&sampled, |l| [l.from, l.to], self.sizes, self.times.delay)
+            .map_or(Vec::new(), |found| found.slow);
         for (rank, log) in found {
             let own = self.links.iter().filter(|l| l.from == rank || l.to == rank);
             if let Some(log) = self.again.confirms(own, log, 0.0) {
@@ -205,7 +205,8 @@ impl Search<'_> {
         let of_shortest = self.times.shortest_spreads();
         let tests_per_link = self.sizes as f64 * self.times.links_per_sampled();
         for distance in 0..=self.hosts.levels() + 1 {
-            let Some(test) = LinkTest::new(&self.links, distance, tests_per_link) else { continue };
+            let Some(mut test) = LinkTest::new(&self.links, distance, tests_per_link) else { continue };
+            test.limit += self.times.delay;
             let of_distance = || self.links.iter().filter(|l| l.distance == distance);
             let outlying = of_distance().filter(|l| l.log >= test.limit);
             let single: Vec<(RelativeLink, f64)> = outlying
@@ -226,7 +227,8 @@ impl Search<'_> {
             }
             if is_main {
                 let again = test.spread * of_shortest;
-                let limit = test.nameable(MIN_RETEST_FACTOR.ln().max(MIN_RETEST_SPREADS * again), again);
+                let alone = self.times.delay + MIN_RETEST_FACTOR.ln().max(MIN_RETEST_SPREADS * again);
+                let limit = test.nameable(alone, again);
                 self.nameable = Some(self.nameable.map_or(limit, |other| other.max(limit)));
             }
         }
@@ -243,7 +245,9 @@ impl Search<'_> {
         let ends = |l: &RelativeLink| [hosts.unit(scope.level, l.from), hosts.unit(scope.level, l.to)];
         let own: Vec<RelativeLink> = self.links.iter().filter(|l| scope.has(l.distance)).copied().collect();
         let sampled: Vec<RelativeLink> = own.iter().filter(|l| l.sampled).copied().collect();
-        let Some(found) = slow_units(&sampled, ends, self.sizes) else { return (Vec::new(), None) };
+        let Some(found) = slow_units(&sampled, ends, self.sizes, self.times.delay) else {
+            return (Vec::new(), None);
+        };
         let confirmed = |(unit, log): &(u32, f64)| {
             let of_unit = own.iter().filter(|l| ends(l).contains(unit));
             Some((scope.component(*unit), self.again.confirms(of_unit, *log, 0.0)?))
@@ -332,11 +336,13 @@ pub(super) struct SlowUnits {
     pub(super) nameable: f64,
 }
 
-/// Returns the units (hosts, ranks or groups) most of whose links are slow, or `None` if there are too few to compare.
+/// Returns the units (hosts, ranks or groups) most of whose links are slow by more than the logarithm `delay`, or `None` if there are too few to
+/// compare.
 pub(super) fn slow_units(
     links: &[RelativeLink],
     ends: impl Fn(&RelativeLink) -> [u32; 2],
     sizes: usize,
+    delay: f64,
 ) -> Option<SlowUnits> {
     let mut values: BTreeMap<u32, (Vec<f64>, BTreeSet<u32>)> = BTreeMap::new();
     for l in links {
@@ -367,7 +373,7 @@ pub(super) fn slow_units(
     let noise = MEDIAN_TO_MEAN * spread(left.collect()) / (partners as f64).sqrt();
     let deviations = centres.values().map(|c| (c - middle).abs()).collect::<Vec<_>>();
     let spread = (MAD_TO_SIGMA * median(&deviations)).max(noise).max(MIN_SPREAD);
-    let limit = threshold((centres.len() * sizes) as f64, spread, centres.len());
+    let limit = delay + threshold((centres.len() * sizes) as f64, spread, centres.len());
     let slow = centres.keys().map(|unit| (*unit, above(*unit))).filter(|(_, log)| *log >= limit).collect();
     Some(SlowUnits { slow, nameable: limit + margin(MISSED, centres.len()) * spread })
 }

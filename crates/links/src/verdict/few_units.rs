@@ -40,7 +40,8 @@ impl FewUnits {
         let is_known = |l: &&Link| known.iter().any(|(part, _)| hosts.has_link(part, [l.from, l.to]));
         let links: Vec<Link> = times.sweep.iter().filter(|l| !is_known(l)).copied().collect();
         let (pairs, offsets) = pair_times(&links, hosts, scope);
-        let found = explain(&pairs, sizes, times.row_error, offsets)?;
+        let errors = RowErrors::of(times);
+        let found = explain(&pairs, sizes, errors, offsets)?;
         Some(FewUnits { found, by_rank: scope.inside || one_each && scope.level == 0, scope })
     }
 
@@ -56,7 +57,7 @@ impl FewUnits {
             return None;
         }
         let (pairs, offsets) = pair_times(&times.sweep, hosts, scope);
-        let found = explain_by(&pairs, sizes, times.row_error, offsets, suspects)?;
+        let found = explain_by(&pairs, sizes, RowErrors::of(times), offsets, suspects)?;
         Some(FewUnits { found, by_rank: hosts.count() == hosts.ranks() as usize, scope })
     }
 
@@ -268,6 +269,21 @@ pub(super) struct Explanation {
     pub(super) nameable: f64,
 }
 
+/// Errors of rows, as logarithms.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RowErrors {
+    /// Standard error by which the rows of a link disagree, below which no scatter is believed.
+    random: f64,
+    /// What waiting for a CPU may have added to a row, see [`LinkTimes::decisive`].
+    delay: f64,
+}
+
+impl RowErrors {
+    fn of(times: &LinkTimes) -> RowErrors {
+        RowErrors { random: times.row_error, delay: times.delay }
+    }
+}
+
 /// Least-squares fit of one set of slow parts.
 struct Fit {
     /// Parts with the logarithms of their factors and their numbers of links.
@@ -307,13 +323,12 @@ impl Sums {
 }
 
 /// Returns the simplest explanation, or `None` if the pairs cannot be compared: fewer than four units, or a unit with
-/// fewer than three partners. `sizes` is the number of message sizes that are tested; `row_error` is the standard error by
-/// which the rows of a link disagree, below which no scatter is believed; `offsets` is the number of offsets that the times were
+/// fewer than three partners. `sizes` is the number of message sizes that are tested; `offsets` is the number of offsets that the times were
 /// corrected by, each estimated from them.
 pub(super) fn explain(
     pairs: &[PairTime],
     sizes: usize,
-    row_error: f64,
+    errors: RowErrors,
     offsets: usize,
 ) -> Option<Explanation> {
     let pairs = &centred(pairs)[..];
@@ -325,7 +340,7 @@ pub(super) fn explain(
     let links = pairs.iter().map(|pair| SlowPart::Link(pair.ends));
     let parts: Vec<SlowPart> = units.iter().copied().map(SlowPart::Unit).chain(links).collect();
     let limit = |df: usize, sets: usize| upper_quantile(df, LEVEL / (sizes.max(1) * sets) as f64);
-    let least = MIN_SPREAD.max(row_error);
+    let least = MIN_SPREAD.max(errors.random);
     let fit = |set: &[SlowPart]| fit(pairs, set, least, offsets, MIN_ORDINARY);
     let mut best = fit(&[])?;
     let mut sets: Vec<Vec<SlowPart>> = vec![vec![]];
@@ -340,7 +355,7 @@ pub(super) fn explain(
         let mut of = |df| *limits.entry(df).or_insert_with(|| limit(df, sets.len()));
         let fits = sets.iter().filter_map(|set| fit(set));
         let mut significant: Vec<Fit> =
-            fits.filter(|fit| fit.is_significant(pairs, of(fit.freedom))).collect();
+            fits.filter(|fit| fit.is_significant(pairs, of(fit.freedom), errors.delay)).collect();
         sort_by_value(&mut significant, |model| model.squares);
         if let Some(next) = significant.into_iter().next() {
             let more = next.parameters.saturating_sub(best.parameters).max(1) as f64;
@@ -354,7 +369,7 @@ pub(super) fn explain(
     // which is estimated: hence a quantile of Student's t.
     let freedom = best.freedom.saturating_sub(1).max(1);
     let error = best.spread * (1.0 + 1.0 / (best.ordinary - 1.0).max(1.0)).sqrt();
-    let limit = (limit(freedom, parts.len()) * error).max(MIN_FACTOR.ln());
+    let limit = errors.delay + (limit(freedom, parts.len()) * error).max(MIN_FACTOR.ln());
     Some(Explanation {
         nameable: limit + upper_quantile(freedom, MISSED) * error,
         spread: best.spread,
@@ -374,7 +389,7 @@ fn centred(pairs: &[PairTime]) -> Vec<PairTime> {
 fn explain_by(
     pairs: &[PairTime],
     sizes: usize,
-    row_error: f64,
+    errors: RowErrors,
     offsets: usize,
     suspects: &BTreeSet<u32>,
 ) -> Option<Explanation> {
@@ -384,8 +399,9 @@ fn explain_by(
     let sets: Vec<[SlowPart; MAX_PARTS]> =
         sets.map(|set| set.map(|at| SlowPart::Unit(suspects[at]))).collect();
     let level = LEVEL / (sizes.max(1) * sets.len().max(1) * MAX_PARTS) as f64;
-    let fits = sets.iter().filter_map(|set| fit(pairs, set, MIN_SPREAD.max(row_error), offsets, 1.0));
-    let significant = fits.filter(|fit| fit.is_significant(pairs, upper_quantile(fit.freedom, level)));
+    let fits = sets.iter().filter_map(|set| fit(pairs, set, MIN_SPREAD.max(errors.random), offsets, 1.0));
+    let significant =
+        fits.filter(|fit| fit.is_significant(pairs, upper_quantile(fit.freedom, level), errors.delay));
     let best = significant.min_by(|a, b| a.squares.total_cmp(&b.squares))?;
     let slow = best.slow.into_iter().map(|(part, log, _)| (part, log)).collect();
     Some(Explanation { slow, spread: best.spread, nameable: f64::INFINITY })
@@ -422,9 +438,9 @@ fn fit(pairs: &[PairTime], parts: &[SlowPart], least: f64, offsets: usize, min_o
 }
 
 impl Fit {
-    /// Returns whether every part is slower by at least `limit` standard errors and by the smallest factor with a verdict,
-    /// and whether every link of a slow unit is slow.
-    fn is_significant(&self, pairs: &[PairTime], limit: f64) -> bool {
+    /// Returns whether every part is slower, by more than the logarithm `delay`, by at least `limit` standard errors and by the smallest
+    /// factor with a verdict, and whether every link of a slow unit is slow.
+    fn is_significant(&self, pairs: &[PairTime], limit: f64, delay: f64) -> bool {
         self.slow.iter().all(|(part, excess, n)| {
             let variance = match part {
                 SlowPart::Link(_) => 1.0,
@@ -433,7 +449,7 @@ impl Fit {
             };
             let error = self.spread * (variance + 1.0 / self.ordinary).sqrt();
             let mut own = pairs.iter().filter(|pair| part.contains(pair.ends));
-            *excess >= MIN_FACTOR.ln().max(limit * error)
+            excess - delay >= MIN_FACTOR.ln().max(limit * error)
                 && own.all(|pair| pair.log - self.level >= 0.5 * excess)
         })
     }

@@ -104,6 +104,7 @@ fn median_of_size(launches: &[TimesBySize], hosts: &Hosts, bytes: u64) -> LinkTi
         ascending: most.map_or(0, |times| times.ascending),
         level,
         tiles: Tiles::median_over(all.iter().map(|times| &times.tiles)),
+        delay: all.iter().map(|times| times.delay).fold(0.0, f64::max),
         ..LinkTimes::default()
     };
     usually_slow(&outside).for_each(|row| combined.leave_out(row, hosts));
@@ -169,7 +170,7 @@ fn usually_slow(launches: &[Vec<LinkRow>]) -> impl Iterator<Item = LinkRow> {
         let at = |middle: usize| rows.get(middle.checked_sub(missing)?);
         let (low, high) = (at((launches - 1) / 2)?, at(launches / 2)?);
         let link = Link { ns: f32::midpoint(low.link.ns, high.link.ns), ..low.link };
-        Some(LinkRow { link, waited: low.waited && high.waited })
+        Some(LinkRow { link, delay: low.delay.min(high.delay) })
     })
 }
 
@@ -301,14 +302,15 @@ mod tests {
         assert_eq!(over.sweep, launch([300.0, 20.0]).0[0].sweep);
         assert_eq!(over.alone, [Link { from: 1, to: 0, ns: 7.0 }]);
         // The first and the last row of the first link are of ranks that waited.
+        let always = |link: Link| LinkRow { link, delay: f32::INFINITY };
         let mut waited = launches.clone();
         for launch in [0, 2] {
-            waited[launch].0[0].waited = vec![launches[launch].0[0].sweep[0]];
+            waited[launch].0[0].waited = vec![always(launches[launch].0[0].sweep[0])];
         }
         let decisive = decisive_median_over(&waited, &Hosts::default()).0.remove(0);
         assert_eq!(decisive.sweep, launch([300.0, 20.0]).0[0].sweep);
         assert_eq!(median_over(&waited, &Hosts::default()).0[0].sweep, decisive.sweep, "all rows are shown");
-        waited[1].0[0].waited = vec![launches[1].0[0].sweep[0]];
+        waited[1].0[0].waited = vec![always(launches[1].0[0].sweep[0])];
         let decisive = decisive_median_over(&waited, &Hosts::default()).0.remove(0);
         assert_eq!(decisive.sweep, [Link { from: 1, to: 0, ns: 20.0 }]);
         assert_eq!(

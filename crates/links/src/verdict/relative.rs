@@ -89,8 +89,13 @@ impl Scope {
     }
 }
 
-/// Logarithms of the ratios of links measured again alone to ordinary links.
-pub(super) struct Retested(BTreeMap<(u32, u32), f64>);
+/// Links that were measured again alone.
+pub(super) struct Retested {
+    /// Logarithms of their ratios to ordinary links.
+    logs: BTreeMap<(u32, u32), f64>,
+    /// Part of these that waiting for a CPU may explain, see [`LinkTimes::decisive`].
+    delay: f64,
+}
 
 impl Retested {
     pub(super) fn new(times: &LinkTimes, hosts: &Hosts) -> Retested {
@@ -101,12 +106,13 @@ impl Retested {
             let log = f64::from(l.ns).ln() - usual[hosts.distance(l.from, l.to)];
             if times.given_up.contains(&(l.from, l.to)) { log.min(0.0) } else { log }
         };
-        Retested(times.alone.iter().map(|l| ((l.from, l.to), log(l))).collect())
+        let logs = times.alone.iter().map(|l| ((l.from, l.to), log(l))).collect();
+        Retested { logs, delay: times.delay }
     }
 
     /// Returns whether a link was slow alone, or was not measured.
     pub(super) fn is_slow(&self, from: u32, to: u32) -> bool {
-        self.0.get(&(from, to)).is_none_or(|log| *log >= MIN_RETEST_FACTOR.ln())
+        self.logs.get(&(from, to)).is_none_or(|log| *log >= MIN_RETEST_FACTOR.ln())
     }
 
     /// Returns the confirmed logarithm for links that were slow by `log` in the sweep, or `None` if they are not slow
@@ -119,12 +125,13 @@ impl Retested {
         log: f64,
         spread: f64,
     ) -> Option<f64> {
-        if self.0.is_empty() {
+        if self.logs.is_empty() {
             return Some(log);
         }
-        let known: Vec<f64> = links.filter_map(|l| self.0.get(&(l.from, l.to)).copied()).collect();
+        let known: Vec<f64> = links.filter_map(|l| self.logs.get(&(l.from, l.to)).copied()).collect();
         let alone = median(&known);
-        (alone >= MIN_RETEST_FACTOR.ln().max(MIN_RETEST_SPREADS * spread)).then_some(alone.min(log))
+        let least = self.delay + MIN_RETEST_FACTOR.ln().max(MIN_RETEST_SPREADS * spread);
+        (alone >= least).then_some(alone.min(log))
     }
 }
 

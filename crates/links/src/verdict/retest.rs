@@ -116,7 +116,7 @@ pub fn retest_candidates(times: &[LinkTimes], hosts: &Hosts, count: usize) -> Ve
 pub fn once_more(links: Vec<Retest>, again: &[LinkTimes], hosts: &Hosts, attempts: usize) -> Vec<Retest> {
     let mut links = links;
     let decisive: Vec<(u64, Cow<'_, LinkTimes>)> =
-        again.iter().map(|times| (times.bytes, times.without_waiting())).collect();
+        again.iter().map(|times| (times.bytes, times.delayed_at_most(1.0))).collect();
     if hosts.ranks() as usize > few_units::MAX_UNITS {
         // Links of earlier looks have all their rows, those of this one not yet.
         let of_size = |(bytes, times): &(u64, Cow<'_, LinkTimes>)| {

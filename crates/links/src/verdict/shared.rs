@@ -11,7 +11,7 @@ use ombx_record::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::{Hosts, LEVEL, Link, MIN_FACTOR, TIMES_AGAIN, times::has_waited};
+use crate::verdict::{Hosts, LEVEL, Link, MIN_FACTOR, TIMES_AGAIN, times::delay_of};
 
 /// Number of links of a path that are measured alone too.
 const APART_LINKS: usize = 3;
@@ -95,11 +95,19 @@ struct RowPlace {
     ends: [u32; 2],
 }
 
+/// Time of a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct PathTime {
+    ns: f64,
+    /// By how many times waiting for a CPU has made it longer at most.
+    delay: f64,
+}
+
 /// Rows of one path.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct PathRows {
-    together: BTreeMap<RowPlace, f64>,
-    apart: BTreeMap<RowPlace, f64>,
+    together: BTreeMap<RowPlace, PathTime>,
+    apart: BTreeMap<RowPlace, PathTime>,
     /// Number of links that were measured together.
     links: usize,
 }
@@ -123,9 +131,8 @@ impl Shares {
             Some(APART) => &mut of_path.apart,
             _ => return,
         };
-        let waited = row.trust.iter().any(has_waited);
-        let ns = if waited { f64::NAN } else { f64::from(link.ns) };
-        times.insert(RowPlace { launch, attempt, ends: [link.from, link.to] }, ns);
+        let time = PathTime { ns: link.ns.into(), delay: delay_of(&row.trust).into() };
+        times.insert(RowPlace { launch, attempt, ends: [link.from, link.to] }, time);
         let is_of_attempt = |place: &&RowPlace| (place.launch, place.attempt) == (launch, attempt);
         let of_attempt = of_path.together.keys().filter(is_of_attempt);
         of_path.links = of_path.links.max(of_attempt.count());
@@ -133,7 +140,7 @@ impl Shares {
 
     /// Adds the rows of another sweep as those of a launch.
     pub(super) fn join(&mut self, others: &Shares, launch: usize) {
-        let moved = |(place, ns): (&RowPlace, &f64)| (RowPlace { launch, ..*place }, *ns);
+        let moved = |(place, time): (&RowPlace, &PathTime)| (RowPlace { launch, ..*place }, *time);
         for (path, rows) in &others.0 {
             let known = self.0.entry(path.clone()).or_default();
             known.together.extend(rows.together.iter().map(moved));
@@ -165,8 +172,9 @@ impl Shares {
             let is_shared = factor >= MIN_FACTOR
                 && against <= AGAINST
                 && chance(comparisons, against) <= LEVEL / self.0.len() as f64;
-            let middle = |times: &BTreeMap<RowPlace, f64>| {
-                median(&times.values().copied().filter(|ns| ns.is_finite()).collect::<Vec<_>>())
+            let middle = |times: &BTreeMap<RowPlace, PathTime>| {
+                let known = times.values().filter(|time| time.delay.is_finite());
+                median(&known.map(|time| time.ns).collect::<Vec<_>>())
             };
             SharedPath {
                 name: name.clone(),
@@ -186,7 +194,7 @@ impl Shares {
     }
 }
 
-/// Comparisons of rows of the same link and attempt: together and alone.
+/// Comparisons of rows of the same link and attempt, together and alone, that waiting for a CPU cannot have decided.
 #[derive(Default)]
 struct Compared {
     /// Ratios of the time together to the time alone.
@@ -197,9 +205,15 @@ struct Compared {
 
 impl Compared {
     fn new(rows: &PathRows) -> Compared {
-        let of = |(place, apart): (&RowPlace, &f64)| Some(rows.together.get(place)? / apart);
-        let ratios: Vec<f64> =
-            rows.apart.iter().filter_map(of).filter(|ratio| ratio.is_finite() && *ratio > 0.0).collect();
+        let of = |(place, apart): (&RowPlace, &PathTime)| {
+            let together = rows.together.get(place)?;
+            let ratio = together.ns / apart.ns;
+            // Both ways alike, so that equal times are not more often for the finding than against it.
+            let delay = together.delay.max(apart.delay);
+            let is_decided = ratio / delay >= MIN_FACTOR || ratio * delay < MIN_FACTOR;
+            (is_decided && ratio.is_finite() && ratio > 0.0).then_some(ratio)
+        };
+        let ratios: Vec<f64> = rows.apart.iter().filter_map(of).collect();
         let against = ratios.iter().filter(|ratio| **ratio < MIN_FACTOR).count();
         Compared { ratios, against }
     }

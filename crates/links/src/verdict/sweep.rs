@@ -29,7 +29,7 @@ use crate::{
         link_name, no_verdict_reason,
         relative::evidence_sentence,
         shared::{SharedPath, Shares},
-        times::has_waited,
+        times::{Delays, MAX_DELAY, delay_of},
         undecided::Undecided,
         unsteady::{UnsteadyLink, Visits},
     },
@@ -80,6 +80,8 @@ pub struct LinkSweep {
 struct Rows {
     all: usize,
     waited: usize,
+    /// Rows that waiting may have lengthened by more than [`MAX_DELAY`].
+    useless: usize,
     doubtful: usize,
 }
 
@@ -189,7 +191,7 @@ impl LinkSweep {
         self.visits.add(row, launch, &self.hosts);
         self.shares.add(row, launch);
         self.rows.all += 1;
-        self.rows.waited += usize::from(row.trust.iter().any(has_waited));
+        self.add_delay(delay_of(&row.trust));
         self.rows.doubtful += usize::from(row.doubts().next().is_some());
         row.trust.iter().for_each(|mark| self.count(mark.level, &mark.code, &mark.advice, 1));
         self.add_shared(row, 1);
@@ -204,12 +206,9 @@ impl LinkSweep {
         self.launches[launch].add_round(round, &self.hosts, self.most_rows.unwrap_or(MOST_ROWS));
         self.steps.add_round(round, launch);
         self.visits.add_round(round, launch, &self.hosts);
-        let waiting: Vec<&RoundMark> = round.marks.iter().filter(|mark| has_waited(&mark.mark)).collect();
+        let delays = Delays::of(round);
         self.rows.all += round.len();
-        if !waiting.is_empty() {
-            let waited = |link: &usize| waiting.iter().any(|mark| mark.has(*link));
-            self.rows.waited += (0..round.len()).filter(waited).count();
-        }
+        (0..round.len()).for_each(|link| self.add_delay(delays.of_link(link)));
         self.rows.doubtful += round.doubtful();
         for RoundMark { mark, links } in &round.marks {
             self.count(mark.level, &mark.code, &mark.advice, round.count(links));
@@ -235,6 +234,7 @@ impl LinkSweep {
         self.pattern.clone_from(&of_launch.pattern);
         self.rows.all += of_launch.rows.all;
         self.rows.waited += of_launch.rows.waited;
+        self.rows.useless += of_launch.rows.useless;
         self.rows.doubtful += of_launch.rows.doubtful;
         for ((level, code), (advice, rows)) in &of_launch.marks {
             self.count(*level, code, advice, *rows);
@@ -245,6 +245,11 @@ impl LinkSweep {
         self.grown.join(&of_launch.grown);
         self.errors.join(&of_launch.errors);
         self.obstacle = self.obstacle.take().or_else(|| of_launch.obstacle.clone());
+    }
+
+    fn add_delay(&mut self, delay: f32) {
+        self.rows.waited += usize::from(delay > 1.0);
+        self.rows.useless += usize::from(delay > MAX_DELAY);
     }
 
     fn count(&mut self, level: Level, code: &MarkCode, advice: &str, rows: usize) {
@@ -407,7 +412,8 @@ impl LinkSweep {
         let times = decisive_median_over(&self.launches, &self.hosts);
         let sizes: Vec<LinkTimes> = times.0.iter().map(LinkTimes::averaged).collect();
         findings.sample = sizes.iter().find_map(LinkTimes::sample);
-        let all = if self.rows.waited > 0 { self.averaged() } else { Vec::new() };
+        let mut all = if self.rows.waited > 0 { self.averaged() } else { Vec::new() };
+        all.iter_mut().zip(&sizes).for_each(|(all, decisive)| all.delay = decisive.delay);
         let undecided = Undecided::new(&all, &sizes);
         findings.undecided = undecided.clause(&self.hosts);
         for expectation in &self.expectations {
@@ -468,6 +474,13 @@ impl LinkSweep {
         let nameable = |found: &Detected| Some(Nameable { bytes: found.bytes, factor: found.nameable? });
         findings.nameable = detected.iter().filter_map(nameable).collect();
         findings.power = few_units::power_clause(&detected, &self.hosts);
+        let delay = sizes.iter().map(|times| times.delay).fold(0.0, f64::max);
+        if let Some(power) = findings.power.as_mut().filter(|_| delay > 0.0) {
+            *power += &format!(
+                "; ranks waited for a CPU, which may have made times up to {:.2} times as long",
+                delay.exp()
+            );
+        }
         findings
     }
 
@@ -497,7 +510,7 @@ impl LinkSweep {
 
     /// Returns a clause on the rows in which ranks waited for a CPU, if most did: their times say little about links.
     fn disturbance(&self) -> Option<String> {
-        let Rows { all, waited, .. } = self.rows;
+        let Rows { all, useless: waited, .. } = self.rows;
         let how_many = if waited == all { "all".to_owned() } else { format!("{waited} of {all}") };
         (2 * waited > all)
             .then(|| format!("ranks waited for a CPU in {how_many} rows: stop other programs and repeat"))

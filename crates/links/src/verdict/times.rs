@@ -15,7 +15,7 @@ use ombx_record::{
     unit::counted,
 };
 
-use crate::verdict::{Hosts, TIMES_AGAIN};
+use crate::verdict::{Hosts, MIN_FACTOR, TIMES_AGAIN, few_units::MAX_NAMEABLE};
 
 /// Standard deviation of the smallest of one, two and three normally distributed values, in theirs (David and Nagaraja, Order Statistics).
 const SPREADS_OF_SHORTEST: [f64; 3] = [1.0, 0.826, 0.748];
@@ -79,7 +79,9 @@ pub struct LinkTimes {
     /// Standard error of the logarithm of a link's time by which its rows disagree, once they are averaged.
     pub(super) row_error: f64,
     /// Rows of all three kinds in which ranks waited for a CPU.
-    pub(super) waited: Vec<Link>,
+    pub(super) waited: Vec<LinkRow>,
+    /// Logarithm of the factor by which waiting has lengthened the rows at most: of those that may decide, see [`LinkTimes::decisive`].
+    pub(super) delay: f64,
 }
 
 impl LinkTimes {
@@ -127,6 +129,7 @@ impl LinkTimes {
             given_up,
             shortest,
             row_error,
+            delay: self.delay,
             ..LinkTimes::default()
         }
     }
@@ -179,7 +182,7 @@ impl LinkTimes {
 
     /// Adds a row of the sweep. Keeps at most `most` rows, or some for each rank.
     pub(super) fn add(&mut self, row: LinkRow, hosts: &Hosts, most: usize) {
-        let LinkRow { link, waited } = row;
+        let link = row.link;
         self.measured += 1;
         self.ascending += usize::from(link.from < link.to);
         self.tiles.add(link, hosts.ranks());
@@ -187,8 +190,8 @@ impl LinkTimes {
             return self.leave_out(row, hosts);
         }
         self.sweep.push(link);
-        if waited {
-            self.waited.push(link);
+        if row.waited() {
+            self.waited.push(row);
         }
         while self.sweep.len() > most_rows(most, hosts) {
             self.level += 1;
@@ -202,11 +205,13 @@ impl LinkTimes {
         let leaves = |from: u32, to: u32| !is_sampled(hosts.sample_level(level, from, to), from, to);
         let left: Vec<Link> = self.sweep.extract_if(.., |row| leaves(row.from, row.to)).collect();
         // Links outside the sample can have rows that measured them again, which keep their entries.
-        let waited: BTreeSet<(u32, u32, u32)> = self.waited.iter().map(identity).collect();
+        let delays: BTreeMap<(u32, u32, u32), f32> =
+            self.waited.iter().map(|row| (identity(&row.link), row.delay)).collect();
         let rows: BTreeSet<(u32, u32, u32)> = left.iter().map(identity).collect();
-        self.waited.retain(|row| !rows.contains(&identity(row)));
+        self.waited.retain(|row| !rows.contains(&identity(&row.link)));
         for link in left {
-            self.leave_out(LinkRow { link, waited: waited.contains(&identity(&link)) }, hosts);
+            let delay = delays.get(&identity(&link)).copied().unwrap_or(1.0);
+            self.leave_out(LinkRow { link, delay }, hosts);
         }
     }
 
@@ -259,10 +264,37 @@ impl LinkTimes {
         SPREADS_OF_SHORTEST[rows - 1] * if self.directed { 1.0 } else { std::f64::consts::SQRT_2 }
     }
 
-    /// Returns the rows that may decide: those in which no rank waited for a CPU, of links with enough of them. A link that is measured again
-    /// as often as others needs as many such rows. Otherwise none of its rows decides.
+    /// Returns the rows that may decide: those in which no rank waited for a CPU, and those that waiting has lengthened little, as far as this
+    /// leaves more links with enough rows. A link that is measured again as often as others needs as many such rows. Otherwise none of its
+    /// rows decides.
     pub(super) fn decisive(&self) -> Cow<'_, LinkTimes> {
-        let Cow::Owned(mut times) = self.without_waiting() else { return Cow::Borrowed(self) };
+        if !self.has_waited() {
+            return Cow::Borrowed(self);
+        }
+        let outside = self.outside.rows();
+        let bounded = self.waited.iter().chain(&outside).filter(|row| row.delay <= MAX_DELAY);
+        let mut limits: Vec<f32> =
+            std::iter::once(1.0).chain(bounded.map(|row| (row.delay * 100.0).ceil() / 100.0)).collect();
+        limits.sort_by(f32::total_cmp);
+        limits.dedup();
+        let links = |times: &LinkTimes| {
+            times.sweep.iter().map(|row| times.ends(row)).collect::<BTreeSet<(u32, u32)>>().len()
+        };
+        let most = limits.last().map_or(0, |limit| links(&self.with_enough_rows(*limit)));
+        // Each limit leaves at least as many links as a lower one.
+        let at = limits.partition_point(|limit| links(&self.with_enough_rows(*limit)) < most);
+        let limit = limits.get(at).copied().unwrap_or(1.0);
+        Cow::Owned(LinkTimes { delay: f64::from(limit).ln(), ..self.with_enough_rows(limit) })
+    }
+
+    /// Returns whether ranks waited for a CPU in some rows.
+    fn has_waited(&self) -> bool {
+        !self.waited.is_empty() || self.outside.rows().iter().any(|row| row.waited())
+    }
+
+    /// Returns the rows that waiting has lengthened by this factor at most, of links with enough of them.
+    fn with_enough_rows(&self, most: f32) -> LinkTimes {
+        let mut times = self.delayed_at_most(most).into_owned();
         let all = self.alone.iter().chain(&self.reference);
         let all: BTreeSet<(u32, u32)> = all.map(|row| self.ends(row)).collect();
         let has_few = |ends: &(u32, u32)| {
@@ -272,17 +304,18 @@ impl LinkTimes {
         for rows in [&mut times.sweep, &mut times.alone, &mut times.reference] {
             rows.retain(|row| !undecided.contains(&self.ends(row)));
         }
-        Cow::Owned(times)
+        times
     }
 
-    /// Returns the rows in which no rank waited for a CPU.
-    pub(super) fn without_waiting(&self) -> Cow<'_, LinkTimes> {
-        if self.waited.is_empty() && !self.outside.rows().iter().any(|row| row.waited) {
+    /// Returns the rows that waiting for a CPU has lengthened by this factor at most.
+    pub(super) fn delayed_at_most(&self, most: f32) -> Cow<'_, LinkTimes> {
+        if !self.has_waited() {
             return Cow::Borrowed(self);
         }
         // Rows in which ranks waited count as measurements.
         let (attempts, given_up) = self.attempts();
-        let waited: BTreeSet<(u32, u32, u32)> = self.waited.iter().map(identity).collect();
+        let too_long = self.waited.iter().filter(|row| row.delay > most);
+        let waited: BTreeSet<(u32, u32, u32)> = too_long.map(|row| identity(&row.link)).collect();
         let rest = |rows: &[Link]| -> Vec<Link> {
             rows.iter().filter(|row| !waited.contains(&identity(row))).copied().collect()
         };
@@ -290,7 +323,7 @@ impl LinkTimes {
             sweep: rest(&self.sweep),
             alone: rest(&self.alone),
             reference: rest(&self.reference),
-            outside: self.outside.without_waiting(),
+            outside: self.outside.delayed_at_most(most),
             waited: Vec::new(),
             attempts,
             given_up,
@@ -413,16 +446,17 @@ impl TimesBySize {
     pub fn add(&mut self, row: &Measurement, hosts: &Hosts, most: usize) {
         let (Some(link), Some(bytes)) = (Link::of_row(row), row.bytes) else { return };
         let times = self.of_size(row, bytes);
-        let waited = row.trust.iter().any(has_waited);
-        let again = match row.axes.get(RETEST).map(String::as_str) {
-            None => return times.add(LinkRow { link, waited }, hosts, most),
+        let retest = row.axes.get(RETEST).map(String::as_str);
+        let row = LinkRow { link, delay: delay_of(&row.trust) };
+        let again = match retest {
+            None => return times.add(row, hosts, most),
             Some(ALONE) => &mut times.alone,
             Some(REFERENCE) => &mut times.reference,
             Some(_) => return,
         };
         again.push(link);
-        if waited {
-            times.waited.push(link);
+        if row.waited() {
+            times.waited.push(row);
         }
     }
 
@@ -430,10 +464,9 @@ impl TimesBySize {
     pub(super) fn add_round(&mut self, round: &Round, hosts: &Hosts, most: usize) {
         let Some(bytes) = round.row.bytes else { return };
         let times = self.of_size(&round.row, bytes);
-        let waiting: Vec<&RoundMark> = round.marks.iter().filter(|mark| has_waited(&mark.mark)).collect();
+        let delays = Delays::of(round);
         for (at, (from, to, ns)) in round.links().enumerate() {
-            let waited = waiting.iter().any(|mark| mark.has(at));
-            times.add(LinkRow { link: Link { from, to, ns }, waited }, hosts, most);
+            times.add(LinkRow { link: Link { from, to, ns }, delay: delays.of_link(at) }, hosts, most);
         }
     }
 
@@ -448,14 +481,42 @@ impl TimesBySize {
     }
 }
 
-/// Returns whether a row with this mark decides nothing, because a rank waited for a CPU. The bound of the mark `waited` leaves out threads of
-/// the kernel that wait for the same CPU and carry the message, so that a note counts too. Single preemptions, and the time of other virtual
-/// machines, count from the level on at which they could have moved the median.
-pub(super) fn has_waited(mark: &Mark) -> bool {
-    match mark.code {
+/// Largest factor by which waiting may have lengthened a row that decides: a part that is slower by [`MAX_NAMEABLE`] must be named.
+pub(super) const MAX_DELAY: f32 = (MAX_NAMEABLE / MIN_FACTOR) as f32;
+
+/// Returns by how many times waiting for a CPU has made a row with these marks longer at most: 1 if no rank waited, infinite if it is unknown.
+pub(super) fn delay_of<'a>(marks: impl IntoIterator<Item = &'a Mark>) -> f32 {
+    marks.into_iter().map(delay_of_mark).fold(1.0, f32::max)
+}
+
+/// The bound of the mark leaves out threads of the kernel that wait for the same CPU and carry the message. It is taken twice, as if they had
+/// waited as long as the ranks; a note counts too. Single preemptions, and the time of other virtual machines, count from the level on at
+/// which they could have moved the median.
+fn delay_of_mark(mark: &Mark) -> f32 {
+    let counts = match mark.code {
         MarkCode::Waited => true,
         MarkCode::Preempted | MarkCode::Stolen => mark.level >= Level::Caution,
         _ => false,
+    };
+    match mark.effect {
+        _ if !counts => 1.0,
+        Some(effect) if effect < 1.0 => (1.0 - effect).powi(-2) as f32,
+        _ => f32::INFINITY,
+    }
+}
+
+/// Delays of the links of a round.
+pub(super) struct Delays<'a>(Vec<(&'a RoundMark, f32)>);
+
+impl Delays<'_> {
+    pub(super) fn of(round: &Round) -> Delays<'_> {
+        let of_marks = round.marks.iter().map(|mark| (mark, delay_of_mark(&mark.mark)));
+        Delays(of_marks.filter(|(_, delay)| *delay > 1.0).collect())
+    }
+
+    /// Returns the delay of the link with this place in the round.
+    pub(super) fn of_link(&self, at: usize) -> f32 {
+        self.0.iter().filter(|(mark, _)| mark.has(at)).map(|(_, delay)| *delay).fold(1.0, f32::max)
     }
 }
 
@@ -491,8 +552,15 @@ pub(super) fn most_rows(most: usize, hosts: &Hosts) -> usize {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LinkRow {
     pub(super) link: Link,
-    /// Whether ranks waited for a CPU in it.
-    pub(super) waited: bool,
+    /// By how many times waiting for a CPU has made it longer at most, see [`delay_of`].
+    pub(super) delay: f32,
+}
+
+impl LinkRow {
+    /// Returns whether ranks waited for a CPU in it.
+    pub(super) fn waited(&self) -> bool {
+        self.delay > 1.0
+    }
 }
 
 /// Link outside the sample.
@@ -504,13 +572,11 @@ struct Outlier {
 }
 
 impl Outlier {
-    /// Removes the row in which ranks waited for a CPU, if the other one is left.
-    fn drop_waited(&mut self) {
-        match self.back {
-            Some(back) if self.row.waited => *self = Outlier { row: back, back: None },
-            Some(back) if back.waited => self.back = None,
-            _ => {}
-        }
+    /// Returns the rows that waiting has lengthened by this factor at most; `None` without any.
+    fn delayed_at_most(self, most: f32) -> Option<Outlier> {
+        let mut left = self.rows().filter(|row| row.delay <= most);
+        let row = left.next()?;
+        Some(Outlier { row, back: left.next() })
     }
 
     fn rows(self) -> impl Iterator<Item = LinkRow> {
@@ -519,7 +585,7 @@ impl Outlier {
 
     /// Returns the time by which links are compared: the mean of the rows in which no rank waited for a CPU; 0 without any.
     fn time(&self) -> f32 {
-        match (Some(self.row).filter(|row| !row.waited), self.back.filter(|row| !row.waited)) {
+        match (Some(self.row).filter(|row| !row.waited()), self.back.filter(|row| !row.waited())) {
             (Some(row), Some(back)) => f32::midpoint(row.link.ns, back.link.ns),
             (row, back) => row.or(back).map_or(0.0, |row| row.link.ns),
         }
@@ -613,15 +679,14 @@ impl Outliers {
         }
     }
 
-    /// Returns the rows in which no rank waited for a CPU.
-    fn without_waiting(&self) -> Outliers {
+    /// Returns the rows that waiting for a CPU has lengthened by this factor at most.
+    fn delayed_at_most(&self, most: f32) -> Outliers {
         let mut all = self.clone();
         for links in all.slowest.values_mut() {
-            links.retain(|link| link.time() > 0.0);
-            links.iter_mut().for_each(Outlier::drop_waited);
+            *links = links.iter().filter_map(|link| link.delayed_at_most(most)).collect();
         }
-        all.pending.retain(|_, link| link.time() > 0.0);
-        all.pending.values_mut().for_each(Outlier::drop_waited);
+        let pending = std::mem::take(&mut all.pending).into_iter();
+        all.pending = pending.filter_map(|(ends, link)| Some((ends, link.delayed_at_most(most)?))).collect();
         all
     }
 

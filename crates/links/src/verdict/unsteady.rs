@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ombx_host::device_counters::is_retransmission;
 use ombx_record::{
-    event::{Round, RoundMark},
+    event::Round,
     link::{ATTEMPT, MOST_RANKS, PATH, RETEST, ROUND},
     result::{Growth, Measurement},
     unit::Bytes,
@@ -19,7 +19,7 @@ use crate::verdict::{
     detection::{spread, threshold},
     link_name,
     relative::median,
-    times::has_waited,
+    times::{Delays, MAX_DELAY, delay_of},
 };
 
 /// Probability with which a slow visit is by chance the one with the most packets sent again. Two facts must meet, and the verdict says
@@ -44,7 +44,8 @@ struct VisitedRow {
     moment: Moment,
     bytes: u64,
     link: Link,
-    waited: bool,
+    /// By how many times waiting for a CPU has made it longer at most.
+    delay: f32,
 }
 
 /// Visits to the links of a sweep, of at most [`MOST_RANKS`] ranks.
@@ -94,8 +95,8 @@ impl Visits {
             VisitPlace::Sweep(number(ROUND))
         };
         let moment = (launch, place);
-        let waited = row.trust.iter().any(has_waited);
-        self.add_row(VisitedRow { moment, bytes, link, waited }, hosts);
+        let delay = delay_of(&row.trust);
+        self.add_row(VisitedRow { moment, bytes, link, delay }, hosts);
         if is_again {
             let sum: u64 = row.grown.iter().filter(|one| is_retransmission(one)).map(|one| one.by).sum();
             *self.resent_again.entry((moment, ends(&link))).or_default() += sum;
@@ -108,10 +109,10 @@ impl Visits {
     pub(super) fn add_round(&mut self, round: &Round, launch: usize, hosts: &Hosts) {
         let Some(bytes) = round.row.bytes else { return };
         let moment = (launch, VisitPlace::Sweep(round.number));
-        let waiting: Vec<&RoundMark> = round.marks.iter().filter(|mark| has_waited(&mark.mark)).collect();
+        let delays = Delays::of(round);
         for (at, (from, to, ns)) in round.links().enumerate() {
-            let waited = waiting.iter().any(|mark| mark.has(at));
-            self.add_row(VisitedRow { moment, bytes, link: Link { from, to, ns }, waited }, hosts);
+            let delay = delays.of_link(at);
+            self.add_row(VisitedRow { moment, bytes, link: Link { from, to, ns }, delay }, hosts);
         }
         self.add_grown(moment, &round.row.grown);
     }
@@ -163,7 +164,7 @@ impl Visits {
         let mut visits: BTreeMap<(Moment, (u32, u32)), Visit> = BTreeMap::new();
         for (at, row) in rows.iter().enumerate() {
             let visit = visits.entry((row.moment, ends(&row.link))).or_default();
-            visit.waited |= row.waited;
+            visit.waited |= row.delay > MAX_DELAY;
             if let Some(factor) = factors[at]
                 && !is_burst(&rows, at, &slow_rows[&row.moment], hosts)
                 && visit.slow.is_none_or(|(known, _)| known < factor)
@@ -236,7 +237,7 @@ fn factors_of_slow_rows(rows: &[VisitedRow], hosts: &Hosts) -> Vec<Option<f64>> 
         (row.bytes, is_again, hosts.distance(row.link.from, row.link.to))
     };
     let mut of_kind: BTreeMap<_, Vec<f64>> = BTreeMap::new();
-    for row in rows.iter().filter(|row| !row.waited) {
+    for row in rows.iter().filter(|row| row.delay <= MAX_DELAY) {
         of_kind.entry(kind(row)).or_default().push(f64::from(row.link.ns).ln());
     }
     of_kind.retain(|_, logs| logs.len() >= MIN_LINKS);
@@ -251,7 +252,7 @@ fn factors_of_slow_rows(rows: &[VisitedRow], hosts: &Hosts) -> Vec<Option<f64>> 
     let factor = |row: &VisitedRow| {
         let [centre, limit] = *of_kind.get(&kind(row))?;
         let log = f64::from(row.link.ns).ln() - centre;
-        (!row.waited && log >= limit).then_some(log.exp())
+        (row.delay <= MAX_DELAY && log - f64::from(row.delay).ln() >= limit).then_some(log.exp())
     };
     rows.iter().map(factor).collect()
 }

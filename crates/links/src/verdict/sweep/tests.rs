@@ -6,7 +6,7 @@ use ombx_record::{
     result::{Growth, Metric},
 };
 
-use crate::verdict::{TimesBySize, sweep::*};
+use crate::verdict::{TimesBySize, sweep::*, times::LinkRow};
 
 /// Builds a sweep over hosts with one rank each, with these times per link and slight differences.
 fn sweep(hosts: u32, ns: impl Fn(u32, u32) -> f32) -> LinkSweep {
@@ -141,15 +141,18 @@ fn what_grows_after_the_rows_counts_unless_they_were_measured_again() {
 #[test]
 fn the_reason_of_no_verdict_is_the_true_one() {
     let waiting = || {
-        let rows = Rows { all: 12, waited: 12, ..Rows::default() };
+        let rows = Rows { all: 12, waited: 12, useless: 12, ..Rows::default() };
         LinkSweep { rows, ..five_of_six_links() }
     };
     let said = text(&waiting());
     assert!(said.starts_with("no verdict: ranks waited for a CPU in all rows: "), "{said}");
     assert!(said.contains("5 links between 4 hosts are too few"), "{said}");
-    let some = LinkSweep { rows: Rows { all: 12, waited: 6, ..Rows::default() }, ..waiting() };
+    let some = LinkSweep { rows: Rows { all: 12, waited: 6, useless: 6, ..Rows::default() }, ..waiting() };
     assert!(!text(&some).contains("waited"), "{}", text(&some));
-    let few = LinkSweep { rows: Rows { all: 2, waited: 2, ..Rows::default() }, ..sweep(2, |_, _| 1000.0) };
+    let few = LinkSweep {
+        rows: Rows { all: 2, waited: 2, useless: 2, ..Rows::default() },
+        ..sweep(2, |_, _| 1000.0)
+    };
     assert!(text(&few).starts_with("no verdict: 1 link cannot be compared"), "{}", text(&few));
 }
 
@@ -199,8 +202,9 @@ fn a_part_whose_ranks_waited_for_a_cpu_is_not_named() {
     assert_eq!(slow.verdict().conclusion, Conclusion::Slow);
     let on_it = |l: &&Link| l.from == 2 || l.to == 2;
     let times = &mut slow.launches[0].0[0];
-    times.waited = times.sweep.iter().chain(&times.reference).filter(on_it).copied().collect();
-    slow.rows = Rows { all: 30, waited: 12, ..Rows::default() };
+    let waited = |link: &Link| LinkRow { link: *link, delay: f32::INFINITY };
+    times.waited = times.sweep.iter().chain(&times.reference).filter(on_it).map(waited).collect();
+    slow.rows = Rows { all: 30, waited: 12, useless: 12, ..Rows::default() };
     assert_eq!(slow.verdict().conclusion, Conclusion::None);
     assert!(text(&slow).starts_with("no verdict: host h3 is slow"), "{}", text(&slow));
     assert!(text(&slow).contains("waited for a CPU"), "{}", text(&slow));

@@ -31,7 +31,7 @@ fn rows(hosts: &Hosts, seed: u64, slow: impl Fn(u32, u32) -> f64) -> Vec<Link> {
 
 fn kept(rows: impl IntoIterator<Item = Link>, directed: bool, hosts: &Hosts, most: usize) -> LinkTimes {
     let mut times = LinkTimes { bytes: 8, directed, ..LinkTimes::default() };
-    rows.into_iter().for_each(|row| times.add(LinkRow { link: row, waited: false }, hosts, most));
+    rows.into_iter().for_each(|row| times.add(LinkRow { link: row, delay: 1.0 }, hosts, most));
     times
 }
 

@@ -13,7 +13,6 @@ use crate::verdict::{LinkSweep, MOST_ROWS, TimesBySize, dice::Dice, once_more, r
 /// Standard deviation of the logarithm of a row without waiting.
 const NOISE: f64 = 0.03;
 
-/// Random numbers.
 /// Hosts with one rank each.
 #[derive(Clone, Copy)]
 struct Machine {
@@ -24,7 +23,12 @@ struct Machine {
     busy_link: Option<[u32; 2]>,
     /// Host whose links take three times as long.
     slow: Option<u32>,
+    /// Mean of the share of its time for which the ranks of the first host, and of the others, wait in each row, with a bound in the mark.
+    bounded: [f64; 2],
 }
+
+/// Standard deviation of the logarithm by which the waiting of the kernel's threads differs from that of the ranks.
+const KERNEL: f64 = 0.1;
 
 impl Machine {
     fn row(self, ends: [u32; 2], again: Option<&str>, random: &mut Dice) -> Measurement {
@@ -33,16 +37,21 @@ impl Machine {
         let waits = random.uniform() < self.busy || is_busy;
         let factor = if self.slow.is_some_and(|slow| ends.contains(&slow)) { 3.0 } else { 1.0 };
         let waiting = if waits { 1000f64.powf(random.uniform()) } else { 1.0 };
-        let ns = 30_000.0 * factor * waiting * (NOISE * random.normal()).exp();
+        // Ranks wait for a CPU, and so do threads of the kernel, about as long; rows of many slices differ by a half.
+        let shares: f64 = ends.iter().map(|end| self.bounded[usize::from(*end > 0)]).sum();
+        let bounded = 1.0 + shares * (0.5 + random.uniform());
+        let kernel = if shares > 0.0 { bounded * (KERNEL * random.normal()).exp() } else { 1.0 };
+        let ns = 30_000.0 * factor * waiting * bounded * kernel.max(1.0) * (NOISE * random.normal()).exp();
         let axes = [("from", from.to_string()), ("to", to.to_string()), ("pattern", "pingpong".into())];
         let again = again.map(|value| (RETEST.to_owned(), value.to_owned()));
         // A note claims that the mark explains little.
         let mark = Mark::new(MarkCode::Waited, "waited 9%", "").at(Level::Note);
+        let mark = mark.bounded((!waits).then_some(1.0 - 1.0 / bounded));
         Measurement {
             bytes: Some(8),
             axes: axes.into_iter().map(|(axis, value)| (axis.to_owned(), value)).chain(again).collect(),
             summary: Summary::new(&[ns; 10]),
-            trust: if waits { vec![mark] } else { Vec::new() },
+            trust: if waits || shares > 0.0 { vec![mark] } else { Vec::new() },
             ..Measurement::new(BENCH, BENCH, Metric::Latency, 2)
         }
     }
@@ -88,7 +97,7 @@ impl Machine {
     }
 }
 
-const QUIET: Machine = Machine { hosts: 5, busy: 0.0, busy_link: None, slow: None };
+const QUIET: Machine = Machine { hosts: 5, busy: 0.0, busy_link: None, slow: None, bounded: [0.0; 2] };
 const SWEEPS: u64 = 100;
 
 fn counted(machine: Machine, is_counted: impl Fn(&Verdict) -> bool) -> usize {
@@ -150,4 +159,29 @@ fn a_demand_on_a_link_whose_ranks_waited_is_met_or_open() {
         "{said}"
     );
     assert_eq!(between.missed, 0);
+}
+
+/// Hosts, the shares of the time for which the first and the others wait, and how many sweeps over healthy hosts are clear at least, and over
+/// hosts of which one is slow name it.
+const WAITING: [(u32, [f64; 2], [usize; 2]); 4] = [
+    (5, [0.05, 0.05], [98, 98]),
+    (5, [0.2, 0.2], [0, 10]),
+    (5, [0.2, 0.05], [20, 80]),
+    (12, [0.2, 0.0], [98, 98]),
+];
+
+/// The bound counts the waiting of ranks; threads of the kernel wait about as long.
+#[test]
+fn hosts_that_wait_a_little_are_seldom_accused_and_a_slow_one_is_named() {
+    for (hosts, bounded, [least_clear, least_named]) in WAITING {
+        let machine = Machine { hosts, bounded, ..QUIET };
+        let verdicts: Vec<Verdict> = (0..SWEEPS).map(|seed| machine.verdict(seed)).collect();
+        let accused = verdicts.iter().filter(|verdict| !verdict.slow.is_empty()).count();
+        let clear = verdicts.iter().filter(|verdict| verdict.conclusion == Conclusion::Clear).count();
+        let slow = Machine { slow: Some(2), ..machine };
+        let named = counted(slow, |verdict| verdict.components() == [Component::HostBetween(2)]);
+        let what =
+            format!("{hosts} hosts that wait {bounded:?}: {accused} accused, {clear} clear, {named} named");
+        assert!(accused <= 6 && clear >= least_clear && named >= least_named, "{what}");
+    }
 }
