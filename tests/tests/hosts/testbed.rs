@@ -111,17 +111,22 @@ impl Bed {
     /// Returns a job whose ranks sleep while they wait, so that more ranks than cores do not wait for each other's time slices. Needs
     /// a C compiler.
     pub(crate) fn ombx_of_sleeping_ranks(&self, hosts: &str, options: &str) -> Job {
-        let library = self.files.path("sleeping.so");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hosts/sleeping.c");
-        let mut compiler = Command::new("cc");
-        compiler.args(["-O2", "-shared", "-fPIC", source, "-o"]).arg(&library);
-        assert!(compiler.status().is_ok_and(|status| status.success()), "{compiler:?}");
-        let mut words = vec![format!("LD_PRELOAD={}", library.display())];
+        let mut words = vec![format!("LD_PRELOAD={}", self.sleeping_library().display())];
         words.extend(self.words(hosts, options));
         if mpi::is_open_mpi() {
             words.extend(["--launcher-arg=-x", "--launcher-arg=LD_PRELOAD"].map(str::to_owned));
         }
         self.job(&words)
+    }
+
+    /// Compiles the library with which ranks sleep, and returns its path.
+    fn sleeping_library(&self) -> PathBuf {
+        let library = self.files.path("sleeping.so");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hosts/sleeping.c");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-shared", "-fPIC", source, "-o"]).arg(&library);
+        assert!(compiler.status().is_ok_and(|status| status.success()), "{compiler:?}");
+        library
     }
 
     /// Returns the command line of `ombx` with ranks on these hosts.
@@ -145,6 +150,14 @@ impl Bed {
     /// Returns a job of `cargo xtask cluster-bench` on all hosts.
     pub(crate) fn cluster_bench(&self, options: &str) -> Job {
         self.cluster_bench_of(&self.files.path("bed/cluster.toml"), options)
+    }
+
+    /// Returns a job of `cargo xtask cluster-bench` on all hosts, whose ranks sleep as those of [`Bed::ombx_of_sleeping_ranks`] do.
+    pub(crate) fn cluster_bench_of_sleeping_ranks(&self, options: &str) -> Job {
+        let preload = format!("[env]\nLD_PRELOAD = \"{}\"\n", self.sleeping_library().display());
+        let inventory = fs::read_to_string(self.files.path("bed/cluster.toml")).expect("an inventory");
+        let changed = self.files.write("bed/sleeping.toml", &inventory.replacen("[env]\n", &preload, 1));
+        self.cluster_bench_of(&changed, options)
     }
 
     /// Returns a job of `cargo xtask cluster-bench` with this inventory.

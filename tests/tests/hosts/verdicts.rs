@@ -14,9 +14,9 @@ fn verdicts(bed: &Bed) -> Vec<String> {
 
 #[test]
 fn one_slow_link_of_six_is_the_only_verdict() {
-    let Some(bed) = Bed::up("--hosts 4 --delay 2ms --link h2-h4:delay=6ms") else { return };
+    let Some(bed) = Bed::with(&["cc"], "--hosts 4 --delay 2ms --link h2-h4:delay=6ms") else { return };
     eventually(3, || {
-        bed.cluster_bench(SHORT).run().expect(9);
+        bed.cluster_bench_of_sleeping_ranks(SHORT).run().expect(9);
         let found = verdicts(&bed);
         let right = |line: &String| line.contains(" link ") && line.contains("h2") && line.contains("h4");
         if !found.is_empty() && found.iter().all(right) { Ok(()) } else { Err(format!("{found:?}")) }
@@ -34,9 +34,9 @@ fn one_slow_link_of_six_is_the_only_verdict() {
 
 #[test]
 fn one_slow_host_of_four_is_the_only_verdict() {
-    let Some(bed) = Bed::up("--hosts 4 --delay 2ms --host h3:delay=6ms") else { return };
+    let Some(bed) = Bed::with(&["cc"], "--hosts 4 --delay 2ms --host h3:delay=6ms") else { return };
     eventually(3, || {
-        bed.cluster_bench(SHORT).run().expect(9);
+        bed.cluster_bench_of_sleeping_ranks(SHORT).run().expect(9);
         let found = verdicts(&bed);
         let right = |line: &String| {
             line.contains("host h3 is slow") && !["h1", "h2", "h4"].iter().any(|h| line.contains(h))
@@ -47,10 +47,14 @@ fn one_slow_host_of_four_is_the_only_verdict() {
 
 /// `ombx links` alone, without the pairs of `ombx cluster`.
 #[test]
-fn one_of_four_hosts_at_100_mbit_is_named_and_fewer_are_no_all_clear() {
-    let Some(bed) = Bed::up("--hosts 4 --host h3:rate=100Mbit") else { return };
+fn one_of_four_hosts_at_a_fifth_of_the_rate_is_named_and_fewer_are_no_all_clear() {
+    let Some(bed) = Bed::with(&["cc"], "--hosts 4 --rate 50Mbit --host h3:rate=10Mbit") else { return };
     let links = |hosts: &str, options: &str| {
-        bed.ombx(hosts, &format!("links --sizes 1M --max-time 200ms --timeout 60s {options}")).run()
+        bed.ombx_of_sleeping_ranks(
+            hosts,
+            &format!("links --sizes 128K --max-time 300ms --timeout 60s {options}"),
+        )
+        .run()
     };
     for hosts in ["h1,h3", "h1,h2,h3"] {
         let done = links(hosts, "").expect(10);
