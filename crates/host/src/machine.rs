@@ -15,7 +15,10 @@ use std::{
 use ombx_record::{
     cpu_list::parse_cpus,
     fact::{Fact, Facts},
+    unit::counted,
 };
+
+use crate::{control_group, limits};
 
 pub use crate::machine::network::{ACTIVE, INTERRUPTS, LOCAL_CPUS, RATE, SPEED, STATE, megabits};
 
@@ -66,7 +69,7 @@ fn facts_in(files: &Files) -> Facts {
         let fact = move |(property, value)| (format!("{name} {property}"), Fact::Known(value));
         properties.into_iter().map(fact)
     });
-    all.chain(limit).chain(of_devices).collect()
+    all.chain(limit).chain(cpus.quota(files)).chain(of_devices).collect()
 }
 
 fn numa(files: &Files) -> Fact {
@@ -88,8 +91,16 @@ fn numa(files: &Files) -> Fact {
 fn memory(files: &Files) -> Fact {
     let text = files.read("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok());
-    Fact::new(kib.map(|kib| format!("{:.1} GiB", kib / f64::from(1 << 20))), "/proc/meminfo has no total")
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
+    let total = kib.map(|kib| {
+        let all = kib.saturating_mul(1024);
+        match limits::memory_limit(files).filter(|limit| *limit < all) {
+            Some(limit) => format!("{}, of which control groups allow {}", gib(all), gib(limit)),
+            None => gib(all),
+        }
+    });
+    Fact::new(total, "/proc/meminfo has no total")
 }
 
 fn os(files: &Files) -> Fact {
@@ -226,6 +237,14 @@ impl Cpus {
             Some(read("scaling_driver").map_or(governor.clone(), |driver| format!("{governor} ({driver})")))
         };
         Fact::new(distinct(self.online.iter().filter_map(one)), NO_CPUFREQ)
+    }
+
+    /// Returns the fact about the quota of CPU time of this process, if it is below the number of CPUs: `1.5 of 64 CPUs`.
+    fn quota(&self, files: &Files) -> Option<(String, Fact)> {
+        let quota = control_group::cpu_quota_in(files)?;
+        let all = u32::try_from(self.online.len()).unwrap_or(u32::MAX);
+        let text = || format!("{} of {}", quota.number(), counted(self.online.len(), "CPU"));
+        quota.is_below(all).then(|| ("cpu quota".to_owned(), Fact::Known(text())))
     }
 
     /// Returns the highest frequency that the CPUs may use, if it is below what they can: `2.00 GHz of 3.50 GHz`.

@@ -75,8 +75,13 @@ impl Machine {
     }
 
     fn run(self) -> Run {
-        let place =
-            |host| Place { host: format!("h{}", host + 1), cpus: "0".into(), online: 2, governor: None };
+        let place = |host| Place {
+            host: format!("h{}", host + 1),
+            cpus: "0".into(),
+            online: 2,
+            governor: None,
+            quota: None,
+        };
         Run {
             places: (0..self.hosts).map(place).collect(),
             clock: ClockFacts { source: "tsc".into(), resolution_ns: 1, overhead_ns: 9 },
