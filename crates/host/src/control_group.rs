@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::Files;
 
+/// The groups of this process, in each hierarchy.
+pub(crate) const MEMBERSHIP: &str = "/proc/self/cgroup";
+
 /// A control group that has a controller, and the top of its hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Group {
@@ -226,7 +229,6 @@ pub(crate) mod tests {
         }
     }
 
-    const MEMBERSHIP: &str = "/proc/self/cgroup";
     const MOUNTS: &str = "/proc/self/mountinfo";
     /// Mounts of systems with version 2, with version 1, and with both.
     pub(crate) const V2: &str =

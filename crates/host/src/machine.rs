@@ -50,6 +50,7 @@ fn facts_in(files: &Files) -> Facts {
         ("numa", numa(files)),
         ("governor", cpus.governor(files)),
         ("turbo", turbo(files)),
+        ("cpu_quota", cpus.quota(files)),
         ("memory", memory(files)),
         ("os", os(files)),
         ("kernel", kernel(files)),
@@ -69,7 +70,7 @@ fn facts_in(files: &Files) -> Facts {
         let fact = move |(property, value)| (format!("{name} {property}"), Fact::Known(value));
         properties.into_iter().map(fact)
     });
-    all.chain(limit).chain(cpus.quota(files)).chain(of_devices).collect()
+    all.chain(limit).chain(of_devices).collect()
 }
 
 fn numa(files: &Files) -> Fact {
@@ -239,12 +240,16 @@ impl Cpus {
         Fact::new(distinct(self.online.iter().filter_map(one)), NO_CPUFREQ)
     }
 
-    /// Returns the fact about the quota of CPU time of this process, if it is below the number of CPUs: `1.5 of 64 CPUs`.
-    fn quota(&self, files: &Files) -> Option<(String, Fact)> {
-        let quota = control_group::cpu_quota_in(files)?;
-        let all = u32::try_from(self.online.len()).unwrap_or(u32::MAX);
-        let text = || format!("{} of {}", quota.number(), counted(self.online.len(), "CPU"));
-        quota.is_below(all).then(|| ("cpu quota".to_owned(), Fact::Known(text())))
+    /// Returns the quota of CPU time of this process, if it is below the number of CPUs: `1.5 of 64 CPUs`.
+    fn quota(&self, files: &Files) -> Fact {
+        if !files.exists(control_group::MEMBERSHIP) {
+            return Fact::Unknown { reason: format!("{} cannot be read", control_group::MEMBERSHIP) };
+        }
+        let all = self.online.len();
+        let quota = control_group::cpu_quota_in(files);
+        let quota = quota.filter(|quota| quota.is_below(u32::try_from(all).unwrap_or(u32::MAX)));
+        let text = quota.map(|quota| format!("{} of {}", quota.number(), counted(all, "CPU")));
+        Fact::Known(text.unwrap_or_else(|| NONE.into()))
     }
 
     /// Returns the highest frequency that the CPUs may use, if it is below what they can: `2.00 GHz of 3.50 GHz`.

@@ -251,6 +251,9 @@ fn check(job: &Job, kinds: &[RankKind]) -> Result<Vec<Vec<RankHost>>> {
         preflight::check_limits(&job.start, job.extent.ranks, kind.medium)?;
         command(job, *kind, &job.settings, None)?;
     }
+    if !all(Medium::Own) {
+        preflight::note_quota(&job.start, job.extent.ranks);
+    }
     let mut hosts: Vec<Vec<RankHost>> = Vec::new();
     for (at, kind) in kinds.iter().enumerate() {
         let reached = kinds[..at].iter().position(|other| other.medium == kind.medium);

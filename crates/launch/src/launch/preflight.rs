@@ -232,11 +232,15 @@ pub(super) fn check_limits(start: &Start, ranks: u32, medium: Medium) -> Result<
             note_line!("ombx: {low} for RDMA: it may fail, or MPI may use another transport");
         }
     }
-    let quota = cpu_quota().filter(|quota| quota.is_below(ranks));
-    if let Some(quota) = quota.filter(|_| medium != Medium::Own && start.are_all_here()) {
+    refuse(&limits.below(&needs(start, ranks, medium)))
+}
+
+/// Says that the control groups of this host's ranks allow fewer CPUs than the ranks keep busy.
+pub(super) fn note_quota(start: &Start, ranks: u32) {
+    let quota = cpu_quota().filter(|quota| quota.is_below(ranks) && start.are_all_here());
+    if let Some(quota) = quota {
         note_line!("ombx: {}", trust::over_quota(&hostname(), ranks as usize, quota).advice);
     }
-    refuse(&limits.below(&needs(start, ranks, medium)))
 }
 
 /// Returns a phrase about each limit of this host that prevents the start of MPI ranks.
