@@ -199,7 +199,7 @@ fn own_address(to: SocketAddr) -> io::Result<IpAddr> {
 }
 
 /// Returns an IPv6 address of this host with global scope.
-pub(crate) fn global_ipv6() -> Option<Ipv6Addr> {
+pub fn global_ipv6() -> Option<Ipv6Addr> {
     first_global(&fs::read_to_string(ADDRESSES_OF_IPV6).unwrap_or_default())
 }
 

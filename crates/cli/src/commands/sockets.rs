@@ -108,7 +108,7 @@ fn token(args: &SocketsArgs) -> Result<(Token, String)> {
 /// Returns what the server prints at its start: where it listens, and the command of the other side.
 fn greeting(args: &SocketsArgs, port: u16, how: &str) -> String {
     let address = args.bind.filter(|address| !address.ip().is_unspecified());
-    let host = match address.map(ScopedIp::ip).or_else(|| own_addresses().next()) {
+    let host = match address.map(ScopedIp::ip).or_else(|| own_addresses().into_iter().next()) {
         // Which interface it is depends on the other host.
         Some(IpAddr::V6(address)) if address.is_unicast_link_local() => format!("[{address}%INTERFACE]"),
         Some(IpAddr::V6(address)) => format!("[{address}]"),

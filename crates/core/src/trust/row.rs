@@ -319,12 +319,11 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
         // Each stop may interrupt every rank, for as long as the group was stopped.
         let all = u64::from(ranks);
         let effect = least([interrupted(stops.saturating_mul(all)), delayed(ns as f64 * all as f64)]);
-        let quota = row.quota.map_or_else(String::new, |quota| format!(": its quota is {quota}"));
+        let quota = row.quota.map_or_else(String::new, |quota| format!(", with a quota of {quota},"));
         let times = if stops == 1 { "once".into() } else { format!("{stops} times") };
-        let cause = format!(
-            "the control group stopped the ranks {times}, for {} ms of their CPUs{quota}",
-            number(ns as f64 / 1e6)
-        );
+        let ms = number(ns as f64 / 1e6);
+        let cause =
+            format!("the control group{quota} stopped the ranks {times}, for {ms} ms added over CPUs");
         add(MarkCode::QuotaStops, format!("stopped {stops}x by quota"), effect, &cause);
     }
     if counters.preemptions > 0 {

@@ -21,6 +21,7 @@ use ombx_host::{
 };
 use ombx_record::{
     error::{Error, Kind, Result},
+    order::each_once,
     unit::Rank,
 };
 use ombx_sockets::{
@@ -129,10 +130,12 @@ const LINGER: Duration = Duration::from_secs(10);
 /// is sent.
 const ELSEWHERE: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
 
-/// Returns the addresses from which this host reaches most others: that of IPv4 before that of IPv6, if it has them.
-pub fn own_addresses() -> impl Iterator<Item = IpAddr> {
+/// Returns the addresses from which this host reaches most others: that of IPv4 before that of IPv6, if it has them. A host without a
+/// route to all others may still have an address of IPv6.
+pub fn own_addresses() -> Vec<IpAddr> {
     let own = ELSEWHERE.iter().filter_map(|elsewhere| address_towards(elsewhere).ok());
-    own.filter(|address| !address.is_unspecified())
+    let own = own.filter(|address| !address.is_unspecified());
+    each_once(own.chain(socket::global_ipv6().map(IpAddr::V6)))
 }
 
 /// Validates how the ranks meet. Returns this rank, the number of ranks and the file through which they connect.
@@ -211,7 +214,7 @@ struct Meeting {
 }
 
 fn write(file: &Path, token: Token, port: u16) -> Result<()> {
-    let addresses = own_addresses().collect();
+    let addresses = own_addresses();
     let meeting = Meeting { token, port, host: hostname(), identity: socket::identity(), addresses };
     let text = serde_json::to_string(&meeting).map_err(|e| Error::fabric(e.to_string()))?;
     private_file::create(file, &format!("{text}\n"))

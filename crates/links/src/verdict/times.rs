@@ -454,7 +454,7 @@ impl TimesBySize {
 pub(super) fn has_waited(mark: &Mark) -> bool {
     match mark.code {
         MarkCode::Waited => true,
-        MarkCode::Preempted | MarkCode::Stolen => mark.level >= Level::Caution,
+        MarkCode::Preempted | MarkCode::Stolen | MarkCode::QuotaStops => mark.level >= Level::Caution,
         _ => false,
     }
 }

@@ -406,6 +406,24 @@ mod protocol_tests {
     }
 
     #[test]
+    fn link_local_addresses_are_on_the_link_of_the_coordinator() {
+        let ip = |text: &str| text.parse::<ScopedIp>().unwrap();
+        let seen = |text: &str| Hello { seen: Some(ip(text)), ..Hello::of_this_process(1, 7) };
+        let address = |links: Links, other: &str| links.address_of(&seen(other)).map(|ip| ip.to_string());
+        let here = Links::new(Some(&seen("127.0.0.1")), Some(ip("::1")));
+        assert_eq!(here, Links::OfCoordinator);
+        assert_eq!(address(here, "fe80::2%3").as_deref(), Some("fe80::2%3"));
+        let elsewhere = Links::new(Some(&seen("fe80::3%3")), Some(ip("fe80::1%8")));
+        assert_eq!(address(elsewhere, "fe80::2%3").as_deref(), Some("fe80::2%8"));
+        let routed = Links::new(Some(&seen("fd00::3")), Some(ip("fd00::1")));
+        assert_eq!(address(routed, "fe80::2%3"), None);
+        for links in [here, elsewhere, routed] {
+            assert_eq!(address(links, "10.0.0.2").as_deref(), Some("10.0.0.2"));
+            assert_eq!(address(links, "::1"), None, "the coordinator's host has no address here");
+        }
+    }
+
+    #[test]
     fn a_part_of_a_message_fits_into_a_frame() {
         let part = MessagePart { other: u32::MAX, more: true, number: u64::MAX, bytes: vec![0; MAX_PART] };
         let bytes = codec::encode(&Message::Data(part.clone()));

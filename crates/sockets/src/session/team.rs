@@ -467,6 +467,22 @@ mod tests {
     }
 
     #[test]
+    fn ranks_without_an_address_of_ipv4_use_ipv6() {
+        let is_of_ipv6 = |seen: &[&str]| {
+            let hello = |ip: &&str| Hello { seen: ip.parse().ok(), ..Hello::of_this_process(0, 7) };
+            is_of_ipv6(&seen.iter().map(hello).collect::<Vec<_>>())
+        };
+        for six in [&["::1", "::1"][..], &["127.0.0.1", "fd00::2"], &["::1", "fe80::2%1", "fd00::3"]] {
+            assert!(is_of_ipv6(six), "{six:?}");
+        }
+        for four in
+            [&["127.0.0.1", "127.0.0.1"][..], &["::1", "10.0.0.2"], &["::1", "10.0.0.2", "fd00::3"], &[]]
+        {
+            assert!(!is_of_ipv6(four), "{four:?}");
+        }
+    }
+
+    #[test]
     fn parts_are_in_the_order_of_ranks_and_none_is_missing() {
         let mut messages = vec![[part_of(1, b"one"), part_of(0, b"")].concat(), part_of(2, &[2; 300])];
         assert_eq!(parts_of(&messages, 3).unwrap(), [&b""[..], b"one", &[2; 300]]);

@@ -212,10 +212,9 @@ fn stops_by_a_quota_are_named_with_it_and_accuse_no_other_program() {
         of_row(RowFacts { counters, quota, ..quiet(&samples, &summary) })
     };
     let [stopped, preempted, waited]: [Mark; 3] = with(12, Some(150_000)).try_into().unwrap();
-    assert_eq!((stopped.code, stopped.level), (MarkCode::QuotaStops, Level::Note));
+    assert_eq!((stopped.code, stopped.level), (MarkCode::QuotaStops, Level::Caution));
     assert!(stopped.short.starts_with("stopped 12x by quota (up to "), "{}", stopped.short);
-    let expected =
-        "the control group stopped the ranks 12 times, for 340 ms of their CPUs: its quota is 1.5 CPUs, ";
+    let expected = "the control group, with a quota of 1.5 CPUs, stopped the ranks 12 times, for 340 ms added over CPUs, ";
     assert!(stopped.advice.starts_with(expected), "{}", stopped.advice);
     for mark in [stopped.advice, preempted.advice, waited.advice] {
         assert!(mark.contains("raise the quota") && !mark.contains("other programs"), "{mark}");
@@ -223,7 +222,7 @@ fn stops_by_a_quota_are_named_with_it_and_accuse_no_other_program() {
     assert!(
         with(1, None)[0]
             .advice
-            .starts_with("the control group stopped the ranks once, for 340 ms of their CPUs, ")
+            .starts_with("the control group stopped the ranks once, for 340 ms added over CPUs, ")
     );
     let [preempted, waited]: [Mark; 2] = with(0, Some(150_000)).try_into().unwrap();
     assert!([preempted, waited].iter().all(|mark| mark.advice.contains("stop other programs")));
