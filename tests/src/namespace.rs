@@ -19,8 +19,7 @@ pub fn in_namespace(kept: &Kept, script: &str) -> Option<Done> {
 ///
 /// Returns `None` where this machine has no such namespaces, and prints the reason.
 pub fn in_bare_namespace(kept: &Kept, script: &str) -> Option<Done> {
-    let links =
-        "ip link set lo up && ip -6 addr show dev lo | grep -q ::1 && ip link add a type veth peer name b";
+    let links = "ip link set lo up && ip -6 addr show dev lo | grep -q ::1 && ip link add name near type veth peer name far";
     in_probed_namespace(kept, &["unshare", "nsenter", "ip"], links, script)
 }
 

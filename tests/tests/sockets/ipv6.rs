@@ -14,7 +14,7 @@ const SECOND_HOST: &str = "
     trap 'kill $other' EXIT
     while [ \"$(readlink /proc/$other/ns/net)\" = \"$(readlink /proc/$$/ns/net)\" ]; do sleep 0.05; done
     there=\"nsenter --net=/proc/$other/ns/net\"
-    ip link add here type veth peer name there netns $other
+    ip link add name here type veth peer name there netns $other
     $there ip link set lo up
     ip link set here addrgenmode none up
     $there ip link set there addrgenmode none up
