@@ -162,9 +162,12 @@ fn examine_as_rank(started: Option<detection::StartedBy>) -> Examination {
     let here = started.as_ref().and_then(ranks_here).and_then(|n| u32::try_from(n).ok()).unwrap_or(1);
     let launcher = started.map(|started| started.launcher);
     let mut findings = Vec::from_iter(launcher.and_then(wrong_launcher));
+    // A launcher may have bound this rank to some CPUs of its host.
     if here > place.online {
-        findings.push(oversubscribed(here, &place));
+        findings.push(oversubscribed(here, &place, place.online));
     }
+    // That of a single rank follows from its place.
+    findings.extend(over_quota(here, &place).filter(|_| here > 1));
     Examination {
         launcher: launcher.map(str::to_owned),
         ranks: vec![place],
@@ -213,8 +216,12 @@ fn examine_start(start: &Start, ranks: u32, interruption: &Interruption) -> Exam
     }
     let host = place_of_thread();
     if examination.ranks.is_empty() {
-        if start.hosts.is_empty() && start.hostfile.is_none() && ranks > host.online {
-            examination.findings.push(oversubscribed(ranks, &host));
+        if start.are_all_here() {
+            let cpus = host.cpu_numbers().len() as u32;
+            if ranks > cpus {
+                examination.findings.push(oversubscribed(ranks, &host, cpus));
+            }
+            examination.findings.extend(over_quota(ranks, &host));
         }
         examination.ranks_here = ranks;
     } else {
@@ -249,8 +256,14 @@ fn wrong_launcher(by: &str) -> Option<Finding> {
     })
 }
 
-fn oversubscribed(ranks: u32, place: &Place) -> Finding {
-    Finding::of_advice(trust::oversubscribed(&place.host, ranks as usize, place.online))
+fn oversubscribed(ranks: u32, place: &Place, cpus: u32) -> Finding {
+    Finding::of_advice(trust::oversubscribed(&place.host, ranks as usize, cpus))
+}
+
+/// Returns the finding that a quota of CPU time is below the number of ranks of a host.
+fn over_quota(ranks: u32, place: &Place) -> Option<Finding> {
+    let quota = place.quota.filter(|quota| quota.is_below(ranks))?;
+    Some(Finding::of_advice(trust::over_quota(&place.host, ranks as usize, quota)))
 }
 
 /// Default of `--timeout`: starting ranks on a slow cluster takes up to a minute.

@@ -8,8 +8,9 @@ use ombx_host::machine::{ACTIVE, INTERRUPTS, LOCAL_CPUS, RATE, SPEED, STATE, meg
 use ombx_record::{
     cpu_list::{cpu_list, parse_cpus},
     fact::{Fact, HostFacts},
-    result::{ClockProperties, Level, Mark, MarkCode, Place},
+    result::{ClockProperties, CpuQuota, Level, Mark, MarkCode, Place},
     stats::Summary,
+    unit::counted,
 };
 
 use crate::benchmark::Threads;
@@ -42,11 +43,8 @@ pub fn debug_build() -> Mark {
 
 /// Returns the marks that hold for every row of a run, whatever the build.
 pub fn standing(places: &[Place], clock: ClockProperties) -> Vec<Mark> {
-    let shared = match crowded_host(places) {
-        Some((host, ranks, cpus)) => Some(oversubscribed(host, ranks, cpus)),
-        None => shared_cpu(places),
-    };
-    let all = [coarse_clock(clock), shared, unbound(places), governor(places)];
+    let shared = crowded_host(places).or_else(|| shared_cpu(places)).or_else(|| crowded_mask(places));
+    let all = [coarse_clock(clock), shared, crowded_quota(places), unbound(places), governor(places)];
     all.into_iter().flatten().collect()
 }
 
@@ -54,6 +52,16 @@ pub fn standing(places: &[Place], clock: ClockProperties) -> Vec<Mark> {
 pub fn oversubscribed(host: &str, ranks: usize, cpus: u32) -> Mark {
     let cause = format!("{ranks} ranks poll on {cpus} CPUs of {host}");
     Mark::new(MarkCode::Oversubscribed, "oversubscribed", cause)
+}
+
+/// Returns the mark of a host that has more ranks than a quota of CPU time allows to be busy.
+pub fn over_quota(host: &str, ranks: usize, quota: CpuQuota) -> Mark {
+    let cause = format!(
+        "{} on {host} would keep {} busy by polling, but the control group allows {quota}",
+        counted(ranks, "rank"),
+        counted(ranks, "CPU")
+    );
+    Mark::new(MarkCode::OverQuota, format!("quota of {quota}"), cause)
 }
 
 /// Returns the mark of a benchmark that uses only some of the ranks.
@@ -109,15 +117,44 @@ fn coarse_clock(ClockProperties { source, resolution_ns, overhead_ns }: ClockPro
     })
 }
 
-/// Returns the first host that has more ranks than CPUs, with both numbers.
-fn crowded_host(places: &[Place]) -> Option<(&str, usize, u32)> {
+/// Returns the number of ranks of each host.
+fn ranks_of_hosts(places: &[Place]) -> HashMap<&str, usize> {
     let mut ranks_of: HashMap<&str, usize> = HashMap::new();
     for place in places {
         *ranks_of.entry(place.host.as_str()).or_default() += 1;
     }
+    ranks_of
+}
+
+/// Marks the first host that has more ranks than CPUs.
+fn crowded_host(places: &[Place]) -> Option<Mark> {
+    let ranks_of = ranks_of_hosts(places);
     places.iter().find_map(|place| {
         let ranks = ranks_of[place.host.as_str()];
-        (ranks > place.online as usize).then_some((place.host.as_str(), ranks, place.online))
+        (ranks > place.online as usize).then(|| oversubscribed(&place.host, ranks, place.online))
+    })
+}
+
+/// Marks the first host whose ranks may use fewer CPUs, all together, than they are, as in a container with few CPUs of its host.
+fn crowded_mask(places: &[Place]) -> Option<Mark> {
+    let mut cpus_of: HashMap<&str, BTreeSet<u32>> = HashMap::new();
+    for place in places {
+        cpus_of.entry(&place.host).or_default().extend(place.cpu_numbers());
+    }
+    let ranks_of = ranks_of_hosts(places);
+    places.iter().find_map(|place| {
+        let (ranks, cpus) = (ranks_of[place.host.as_str()], cpus_of[place.host.as_str()].len());
+        (cpus > 0 && ranks > cpus).then(|| oversubscribed(&place.host, ranks, cpus as u32))
+    })
+}
+
+/// Marks the first host whose ranks have a quota of CPU time that is below their number. Ranks of one host are taken to be in one group.
+fn crowded_quota(places: &[Place]) -> Option<Mark> {
+    let ranks_of = ranks_of_hosts(places);
+    places.iter().find_map(|place| {
+        let ranks = ranks_of[place.host.as_str()];
+        let quota = place.quota.filter(|quota| quota.is_below(u32::try_from(ranks).unwrap_or(u32::MAX)))?;
+        Some(over_quota(&place.host, ranks, quota))
     })
 }
 
@@ -300,7 +337,7 @@ mod standing_tests {
     const GOOD: ClockProperties = ClockProperties { source: "tsc", resolution_ns: 1, overhead_ns: 9 };
 
     fn place(host: &str, cpus: &str) -> Place {
-        Place { host: host.into(), cpus: cpus.into(), online: 2, governor: None }
+        Place { host: host.into(), cpus: cpus.into(), online: 2, governor: None, quota: None }
     }
 
     #[test]
@@ -323,6 +360,35 @@ mod standing_tests {
             let found = marks.iter().map(|mark| format!("{} {}", mark.level.name(), mark.code));
             assert_eq!(found.collect::<Vec<_>>(), [expected]);
         }
+    }
+
+    #[test]
+    fn ranks_need_as_many_cpus_as_their_mask_and_their_quota_allow() {
+        let found = |places: &[Place]| {
+            let marks = standing(places, GOOD).into_iter().map(|mark| (mark.code, mark.advice));
+            marks.collect::<Vec<_>>()
+        };
+        let on = |cpus: &str, quota: Option<u64>| Place {
+            online: 64,
+            quota: quota.and_then(|us| CpuQuota::new(us, 100_000)),
+            ..place("a", cpus)
+        };
+        let [(code, advice)] =
+            found(&[on("3-4", None), on("3-4", None), on("3-4", None)]).try_into().unwrap();
+        assert_eq!(code, MarkCode::Oversubscribed);
+        assert!(advice.starts_with("3 ranks poll on 2 CPUs of a"), "{advice}");
+        assert_eq!(found(&[on("3-4", None), on("3-4", None)]), []);
+        let half = Some(150_000);
+        let [(code, advice)] = found(&[on("3", half), on("4", half)]).try_into().unwrap();
+        assert_eq!(code, MarkCode::OverQuota);
+        assert!(
+            advice.starts_with(
+                "2 ranks on a would keep 2 CPUs busy by polling, but the control group allows 1.5 CPUs: raise"
+            ),
+            "{advice}"
+        );
+        assert_eq!(found(&[on("3", Some(200_000)), on("4", Some(200_000))]), []);
+        assert_eq!(found(&[on("3", half), Place { host: "b".into(), ..on("4", half) }]), []);
     }
 
     #[test]

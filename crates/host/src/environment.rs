@@ -10,13 +10,16 @@ use jiff::Timestamp;
 use ombx_record::{cpu_list::parse_cpus, result::Place};
 use serde::{Deserialize, Serialize};
 
+use crate::control_group::{self, QuotaStops};
+
 /// Returns host and CPUs of the calling thread.
 pub fn place_of_thread() -> Place {
     let cpus = field(&read("/proc/thread-self/status"), "Cpus_allowed_list:").unwrap_or_default();
     let online = parse_cpus(read("/sys/devices/system/cpu/online").trim()).len().max(1) as u32;
     let first = parse_cpus(&cpus).first().copied().unwrap_or(0);
     let governor = fs::read_to_string(format!("/sys/devices/system/cpu/cpu{first}/cpufreq/scaling_governor"));
-    Place { host: hostname(), cpus, online, governor: governor.ok().map(|g| g.trim().to_owned()) }
+    let governor = governor.ok().map(|g| g.trim().to_owned());
+    Place { host: hostname(), cpus, online, governor, quota: control_group::cpu_quota() }
 }
 
 /// Returns the name of this host, or `localhost`.
@@ -42,6 +45,8 @@ pub struct Counters {
     pub waited_ns: u64,
     /// How often this thread was given a CPU. It has waited at most so often.
     pub slices: u64,
+    /// Stops of the control groups of this process by their CPU quotas.
+    pub stops: QuotaStops,
 }
 
 impl Counters {
@@ -59,6 +64,7 @@ impl Counters {
             stolen_ns: stolen_ns(&read("/proc/stat"), &cpus),
             waited_ns: number(scheduled(1)),
             slices: number(scheduled(2)),
+            stops: QuotaStops::now(),
         }
     }
 
@@ -70,10 +76,12 @@ impl Counters {
             stolen_ns: self.stolen_ns.saturating_sub(earlier.stolen_ns),
             waited_ns: self.waited_ns.saturating_sub(earlier.waited_ns),
             slices: self.slices.saturating_sub(earlier.slices),
+            stops: self.stops.since(earlier.stops),
         }
     }
 
-    /// Returns the sum over two threads. Of stolen time it returns the larger, because both may be on the same CPUs.
+    /// Returns the sum over two threads. Of stolen time and of stops it returns the larger, because both may be on the same CPUs and in the
+    /// same control group.
     #[must_use]
     pub fn and(self, other: Counters) -> Counters {
         Counters {
@@ -81,6 +89,7 @@ impl Counters {
             stolen_ns: self.stolen_ns.max(other.stolen_ns),
             waited_ns: self.waited_ns.saturating_add(other.waited_ns),
             slices: self.slices.saturating_add(other.slices),
+            stops: self.stops.or(other.stops),
         }
     }
 }
@@ -223,9 +232,15 @@ mod tests {
 
     #[test]
     fn threads_on_the_same_cpus_count_stolen_time_once() {
-        let one = Counters { preemptions: 1, stolen_ns: 5, waited_ns: 2, slices: 3 };
+        let one = Counters {
+            preemptions: 1,
+            stolen_ns: 5,
+            waited_ns: 2,
+            slices: 3,
+            stops: QuotaStops { number: 7, ns: 8 },
+        };
         let both = one.and(Counters { stolen_ns: 4, ..one });
-        assert_eq!(both, Counters { preemptions: 2, stolen_ns: 5, waited_ns: 4, slices: 6 });
+        assert_eq!(both, Counters { preemptions: 2, stolen_ns: 5, waited_ns: 4, slices: 6, ..one });
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The crate knows no benchmark and no MPI. It reads files of the kernel and asks its devices; what a fact or a counter means for a row is
 //! decided elsewhere.
 
+pub mod control_group;
 pub mod device_counters;
 pub mod environment;
 pub mod host;

@@ -11,7 +11,11 @@ use rustix::{
     process::{Resource, getrlimit, getuid},
 };
 
-use crate::environment::read;
+use crate::{
+    control_group::{Group, number},
+    environment::read,
+    machine::Files,
+};
 
 /// Bits of the effective capabilities that exempt a process from the limit of processes: `CAP_SYS_ADMIN` and `CAP_SYS_RESOURCE`.
 const EXEMPT: u64 = 1 << 21 | 1 << 24;
@@ -42,7 +46,10 @@ impl Limits {
         Limits {
             stack: of(Resource::Stack),
             files: of(Resource::Nofile),
-            processes: of_user.into_iter().chain(left_in_groups("pids", processes_left)).min(),
+            processes: of_user
+                .into_iter()
+                .chain(left_in_groups(&Files::here(), "pids", processes_left))
+                .min(),
             address_space: of(Resource::As),
             file_size: of(Resource::Fsize),
             locked_memory: of(Resource::Memlock),
@@ -99,7 +106,7 @@ impl FreeMemory {
         let of_host = field(&read("/proc/meminfo"), "MemAvailable:")
             .and_then(|line| line.strip_suffix("kB")?.trim().parse::<u64>().ok())
             .map(|kib| kib * 1024);
-        let of_groups = left_in_groups("memory", memory_left);
+        let of_groups = left_in_groups(&Files::here(), "memory", memory_left);
         let bytes = of_host.into_iter().chain(of_groups).min()?;
         Some(FreeMemory { bytes, is_limited: of_host.is_none_or(|of_host| bytes < of_host) })
     }
@@ -120,11 +127,10 @@ impl Default for KilledForMemory {
 impl KilledForMemory {
     /// Reads the numbers of the control groups of these processes.
     pub fn among(processes: impl IntoIterator<Item = u64>) -> KilledForMemory {
-        let lines = processes.into_iter().map(|pid| read(&format!("/proc/{pid}/cgroup")));
-        let groups: BTreeSet<String> =
-            lines.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
-        let groups = groups.iter().filter_map(|line| directory_of_group(line, "memory"));
-        KilledForMemory(groups.filter_map(|(top, group)| killed_in(&top, &group)).collect())
+        let files = Files::here();
+        let of_process = |pid: u64| Group::of_process(&files, &pid.to_string(), "memory");
+        let groups: BTreeSet<Group> = processes.into_iter().flat_map(of_process).collect();
+        KilledForMemory(groups.iter().filter_map(killed_in).collect())
     }
 
     /// Returns a clause that says so if the kernel has killed more processes since; else nothing.
@@ -141,10 +147,11 @@ impl KilledForMemory {
 
 /// Returns the file with the number of killed processes of a group, and the number. A container sees its own group at the top. The group
 /// of a whole host says nothing about a job.
-fn killed_in(top: &Path, group: &Path) -> Option<(PathBuf, u64)> {
-    let visible = group.ancestors().find(|directory| directory.join("cgroup.procs").exists())?;
-    let is_host = group == top && top.join("release_agent").exists();
-    let file = visible.join(if top.ends_with("memory") { "memory.oom_control" } else { "memory.events" });
+fn killed_in(Group { top, directory }: &Group) -> Option<(PathBuf, u64)> {
+    let visible = directory.ancestors().find(|directory| directory.join("cgroup.procs").exists())?;
+    let is_host = directory == top && top.join("release_agent").exists();
+    let of_version_1 = visible.join("memory.oom_control");
+    let file = if of_version_1.exists() { of_version_1 } else { visible.join("memory.events") };
     let number = killed(&file).filter(|_| !is_host && visible.starts_with(top))?;
     Some((file, number))
 }
@@ -202,30 +209,21 @@ fn threads_of(process: &fs::DirEntry, user: u32) -> Option<u64> {
     (owner == user).then(|| field(&status, "Threads:")?.parse::<u64>().ok()).flatten()
 }
 
-/// Returns what the control groups of this process still allow of the resource of a controller.
-fn left_in_groups(controller: &str, left: fn(&Path) -> Option<u64>) -> Option<u64> {
-    let groups = read("/proc/self/cgroup");
-    let directories = groups.lines().filter_map(|line| directory_of_group(line, controller));
-    directories.filter_map(|(top, group)| least_left(&top, &group, left)).min()
+/// Returns the least that the control groups of this process, and those above them, still allow of the resource of a controller.
+fn left_in_groups(files: &Files, controller: &str, left: fn(&Path) -> Option<u64>) -> Option<u64> {
+    let groups = Group::of_process(files, "self", controller);
+    groups.iter().flat_map(Group::and_above).filter_map(left).min()
 }
 
-/// Returns the directories of the hierarchy and of the group of a line of `/proc/self/cgroup` that may have this controller.
-fn directory_of_group(line: &str, controller: &str) -> Option<(PathBuf, PathBuf)> {
-    let mut fields = line.splitn(3, ':');
-    let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-    let top = match controllers {
-        // Version 2 has one hierarchy.
-        "" => PathBuf::from("/sys/fs/cgroup"),
-        list if list.split(',').any(|one| one == controller) => Path::new("/sys/fs/cgroup").join(controller),
-        _ => return None,
-    };
-    let group = top.join(path.trim_start_matches('/'));
-    Some((top, group))
+/// Returns the bytes of memory that the control groups of this process allow; `None` if they set no limit.
+pub(crate) fn memory_limit(files: &Files) -> Option<u64> {
+    left_in_groups(files, "memory", memory_limit_of)
 }
 
-/// Returns the least that a group and those above it still allow. A container sees its own group at the top.
-fn least_left(top: &Path, group: &Path, left: fn(&Path) -> Option<u64>) -> Option<u64> {
-    group.ancestors().take_while(|directory| directory.starts_with(top)).filter_map(left).min()
+/// Returns the limit of memory of a group.
+fn memory_limit_of(group: &Path) -> Option<u64> {
+    // Version 1, then version 2. Above `memory.high` the kernel takes memory back.
+    ["memory.limit_in_bytes", "memory.max", "memory.high"].iter().filter_map(|name| number(group, name)).min()
 }
 
 /// Returns the processes that a group still allows.
@@ -235,25 +233,16 @@ fn processes_left(group: &Path) -> Option<u64> {
 
 /// Returns the bytes that a group still allows. The kernel takes cached files out of memory when it is needed.
 fn memory_left(group: &Path) -> Option<u64> {
-    let (limit, used, statistics) = match number(group, "memory.limit_in_bytes") {
+    let limit = memory_limit_of(group)?;
+    let (used, statistics) = match number(group, "memory.usage_in_bytes") {
         // Version 1.
-        Some(limit) => {
-            (limit, number(group, "memory.usage_in_bytes")?, ["total_inactive_file ", "total_active_file "])
-        }
-        None => {
-            let limits = ["memory.max", "memory.high"].into_iter().filter_map(|name| number(group, name));
-            (limits.min()?, number(group, "memory.current")?, ["inactive_file ", "active_file "])
-        }
+        Some(used) => (used, ["total_inactive_file ", "total_active_file "]),
+        None => (number(group, "memory.current")?, ["inactive_file ", "active_file "]),
     };
     let text = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
     let bytes = |name: &str| field(&text, name)?.parse::<u64>().ok();
     let cached: u64 = statistics.into_iter().filter_map(bytes).sum();
     Some(limit.saturating_sub(used.saturating_sub(cached)))
-}
-
-/// Returns the number in a file of a group; `None` for `max`, which is no limit.
-fn number(group: &Path, name: &str) -> Option<u64> {
-    fs::read_to_string(group.join(name)).ok()?.trim().parse().ok()
 }
 
 fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
@@ -262,7 +251,10 @@ fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::limits::*;
+    use crate::{
+        control_group::tests::{Tree, V2},
+        limits::*,
+    };
 
     #[test]
     fn limits_below_the_needs_are_named_with_both_numbers() {
@@ -289,46 +281,43 @@ mod tests {
         assert_eq!(running(u32::MAX), 0);
     }
 
+    /// Returns a root whose groups have version 2, with this process in `/a/b`.
+    fn tree(test: &str) -> Tree {
+        Tree::new(test, &[("/proc/self/mountinfo", V2), ("/proc/self/cgroup", "0::/a/b\n")])
+    }
+
     #[test]
     fn the_tightest_group_counts() {
-        let directory = ombx_testkit::Directory::new("limits");
-        let top = directory.path();
-        let group = top.join("a/b");
-        fs::create_dir_all(&group).unwrap();
-        let write = |at: &str, name: &str, text: &str| fs::write(top.join(at).join(name), text).unwrap();
-        assert_eq!(least_left(top, &group, processes_left), None);
-        for (at, most, current) in [("", "20\n", "3\n"), ("a", "9\n", "3\n"), ("a/b", "max\n", "2\n")] {
-            write(at, "pids.max", most);
-            write(at, "pids.current", current);
+        let tree = tree("pids");
+        let left = || left_in_groups(&tree.files, "pids", processes_left);
+        assert_eq!(left(), None);
+        for (at, most, current) in [("", "20\n", "3\n"), ("/a", "9\n", "3\n"), ("/a/b", "max\n", "2\n")] {
+            tree.write(&format!("/sys/fs/cgroup{at}/pids.max"), most);
+            tree.write(&format!("/sys/fs/cgroup{at}/pids.current"), current);
         }
-        assert_eq!(least_left(top, &group, processes_left), Some(6));
-        let line = directory_of_group("8:pids:/a", "pids").unwrap();
-        assert_eq!(line.1, Path::new("/sys/fs/cgroup/pids/a"));
-        assert_eq!(directory_of_group("0::/", "memory").unwrap().1, Path::new("/sys/fs/cgroup/"));
-        assert_eq!(directory_of_group("4:memory:/a", "pids"), None);
+        assert_eq!(left(), Some(6));
     }
 
     #[test]
     fn memory_is_what_the_tightest_group_leaves_beside_cached_files() {
-        let directory = ombx_testkit::Directory::new("memory-limits");
-        let top = directory.path();
-        let group = top.join("a");
-        fs::create_dir_all(&group).unwrap();
-        let write = |at: &Path, name: &str, text: &str| fs::write(at.join(name), text).unwrap();
-        let left = || least_left(top, &group, memory_left);
-        write(top, "memory.max", "1000\n");
-        write(top, "memory.current", "900\n");
-        write(top, "memory.stat", "anon 700\ninactive_file 50\nactive_file 150\n");
-        assert_eq!(left(), Some(300));
-        write(&group, "memory.max", "max\n");
-        write(&group, "memory.high", "250\n");
-        write(&group, "memory.current", "100\n");
-        assert_eq!(left(), Some(150));
-        write(&group, "memory.limit_in_bytes", "200\n");
-        write(&group, "memory.usage_in_bytes", "190\n");
-        write(&group, "memory.stat", "inactive_file 9\ntotal_inactive_file 20\ntotal_active_file 30\n");
-        assert_eq!(left(), Some(60), "version 1");
-        write(&group, "memory.usage_in_bytes", "900\n");
+        let tree = tree("memory");
+        let left = || left_in_groups(&tree.files, "memory", memory_left);
+        let top = |name: &str, text: &str| tree.write(&format!("/sys/fs/cgroup/{name}"), text);
+        let group = |name: &str, text: &str| tree.write(&format!("/sys/fs/cgroup/a/{name}"), text);
+        assert_eq!(memory_limit(&tree.files), None);
+        top("memory.max", "1000\n");
+        top("memory.current", "900\n");
+        top("memory.stat", "anon 700\ninactive_file 50\nactive_file 150\n");
+        assert_eq!((left(), memory_limit(&tree.files)), (Some(300), Some(1000)));
+        group("memory.max", "max\n");
+        group("memory.high", "250\n");
+        group("memory.current", "100\n");
+        assert_eq!((left(), memory_limit(&tree.files)), (Some(150), Some(250)));
+        group("memory.limit_in_bytes", "200\n");
+        group("memory.usage_in_bytes", "190\n");
+        group("memory.stat", "inactive_file 9\ntotal_inactive_file 20\ntotal_active_file 30\n");
+        assert_eq!((left(), memory_limit(&tree.files)), (Some(60), Some(200)), "version 1");
+        group("memory.usage_in_bytes", "900\n");
         assert_eq!(left(), Some(0));
     }
 
@@ -343,6 +332,7 @@ mod tests {
         let directory = ombx_testkit::Directory::new("killed");
         let top = directory.path();
         let (ours, others) = (top.join("job"), top.join("other"));
+        let group = |directory: &Path| Group { top: top.to_owned(), directory: directory.to_owned() };
         let write = |group: &Path, kills: u64| {
             fs::write(group.join("memory.events"), format!("oom 9\noom_kill {kills}\n")).unwrap();
         };
@@ -351,18 +341,18 @@ mod tests {
             fs::write(group.join("cgroup.procs"), "").unwrap();
             write(group, 2);
         }
-        let before = KilledForMemory(killed_in(top, &ours).into_iter().collect());
+        let before = KilledForMemory(killed_in(&group(&ours)).into_iter().collect());
         assert_eq!(before.0, [(ours.join("memory.events"), 2)].into());
         write(&others, 3);
         assert_eq!(before.since(), "");
         write(&ours, 3);
         assert!(before.since().contains("killed a process"));
-        assert_eq!(killed_in(top, &top.join("absent")), None, "no group is visible");
+        assert_eq!(killed_in(&group(&top.join("absent"))), None, "no group is visible");
         fs::write(top.join("cgroup.procs"), "").unwrap();
         write(top, 1);
-        assert!(killed_in(top, &top.join("absent")).is_some(), "the group of a container");
+        assert!(killed_in(&group(&top.join("absent"))).is_some(), "the group of a container");
         fs::write(top.join("release_agent"), "").unwrap();
-        assert_eq!(killed_in(top, top), None, "the group of the host");
+        assert_eq!(killed_in(&group(top)), None, "the group of the host");
     }
 
     #[test]

@@ -15,7 +15,10 @@ use std::{
 use ombx_record::{
     cpu_list::parse_cpus,
     fact::{Fact, Facts},
+    unit::counted,
 };
+
+use crate::{control_group, limits};
 
 pub use crate::machine::network::{ACTIVE, INTERRUPTS, LOCAL_CPUS, RATE, SPEED, STATE, megabits};
 
@@ -47,6 +50,7 @@ fn facts_in(files: &Files) -> Facts {
         ("numa", numa(files)),
         ("governor", cpus.governor(files)),
         ("turbo", turbo(files)),
+        ("cpu_quota", cpus.quota(files)),
         ("memory", memory(files)),
         ("os", os(files)),
         ("kernel", kernel(files)),
@@ -88,8 +92,16 @@ fn numa(files: &Files) -> Fact {
 fn memory(files: &Files) -> Fact {
     let text = files.read("/proc/meminfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok());
-    Fact::new(kib.map(|kib| format!("{:.1} GiB", kib / f64::from(1 << 20))), "/proc/meminfo has no total")
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    let gib = |bytes: u64| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30));
+    let total = kib.map(|kib| {
+        let all = kib.saturating_mul(1024);
+        match limits::memory_limit(files).filter(|limit| *limit < all) {
+            Some(limit) => format!("{}, of which control groups allow {}", gib(all), gib(limit)),
+            None => gib(all),
+        }
+    });
+    Fact::new(total, "/proc/meminfo has no total")
 }
 
 fn os(files: &Files) -> Fact {
@@ -226,6 +238,18 @@ impl Cpus {
             Some(read("scaling_driver").map_or(governor.clone(), |driver| format!("{governor} ({driver})")))
         };
         Fact::new(distinct(self.online.iter().filter_map(one)), NO_CPUFREQ)
+    }
+
+    /// Returns the quota of CPU time of this process, if it is below the number of CPUs: `1.5 of 64 CPUs`.
+    fn quota(&self, files: &Files) -> Fact {
+        if !files.exists(control_group::MEMBERSHIP) {
+            return Fact::Unknown { reason: format!("{} cannot be read", control_group::MEMBERSHIP) };
+        }
+        let all = self.online.len();
+        let quota = control_group::cpu_quota_in(files);
+        let quota = quota.filter(|quota| quota.is_below(u32::try_from(all).unwrap_or(u32::MAX)));
+        let text = quota.map(|quota| format!("{} of {}", quota.number(), counted(all, "CPU")));
+        Fact::Known(text.unwrap_or_else(|| NONE.into()))
     }
 
     /// Returns the highest frequency that the CPUs may use, if it is below what they can: `2.00 GHz of 3.50 GHz`.

@@ -228,8 +228,8 @@ fn start_limit(job: &Job) -> Duration {
 /// Returns how long a case may make no progress. Ranks that share cores, with each other or with other programs, take longer.
 fn silence(job: &Job) -> Duration {
     let ranks = if job.start.are_all_here() { job.extent.ranks } else { 1 };
-    let online = place_of_thread().online;
-    job.work.silence(job.start.timeout, ranks.div_ceil(online).max(host::processes_per_cpu(online)))
+    let cpus = place_of_thread().usable_cpus();
+    job.work.silence(job.start.timeout, ranks.div_ceil(cpus).max(host::processes_per_cpu(cpus)))
 }
 
 /// Finds everything that prevents a start before a result file is touched. Returns the hosts that will have ranks, by kind of ranks.
@@ -250,6 +250,9 @@ fn check(job: &Job, kinds: &[RankKind]) -> Result<Vec<Vec<RankHost>>> {
         preflight::check(&job.start, job.extent.ranks, kind.medium)?;
         preflight::check_limits(&job.start, job.extent.ranks, kind.medium)?;
         command(job, *kind, &job.settings, None)?;
+    }
+    if !all(Medium::Own) {
+        preflight::note_quota(&job.start, job.extent.ranks);
     }
     let mut hosts: Vec<Vec<RankHost>> = Vec::new();
     for (at, kind) in kinds.iter().enumerate() {

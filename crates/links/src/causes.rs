@@ -12,7 +12,7 @@ use ombx_record::{
 };
 
 /// Facts about a host itself that are compared with those of other hosts.
-const OF_HOST: [&str; 6] = ["cpu", "microcode", "governor", "turbo", "smt", "kernel"];
+const OF_HOST: [&str; 7] = ["cpu", "microcode", "governor", "turbo", "smt", "kernel", "cpu_quota"];
 /// Properties of devices that are not compared: slots differ, and a limit of the frequency is there only where it limits.
 const NOT_COMPARED: [&str; 4] = [LOCAL_CPUS, INTERRUPTS, "NUMA node", "frequency limit"];
 /// What facts about all CPUs name as their device.

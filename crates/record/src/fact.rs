@@ -81,7 +81,7 @@ impl HostFacts {
 }
 
 /// Names of facts with their titles, in the order of the sections. Other facts follow under their own names.
-pub const TITLES: [(&str, &str); 25] = [
+pub const TITLES: [(&str, &str); 26] = [
     ("commit", "commit"),
     ("compiler", "compiler"),
     ("device", "MPI device"),
@@ -98,6 +98,7 @@ pub const TITLES: [(&str, &str); 25] = [
     ("numa", "NUMA"),
     ("governor", "governor"),
     ("turbo", "turbo"),
+    ("cpu_quota", "CPU quota"),
     ("memory", "memory"),
     ("network", "network"),
     ("tcp_congestion", "TCP's congestion control"),

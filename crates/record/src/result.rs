@@ -36,7 +36,7 @@ pub use self::{
     loaded::{Contents, LoadedFile, LoadedFiles, OtherFiles},
     mark::{Level, Mark, MarkCode},
     phases::Phases,
-    place::{Place, Placement},
+    place::{CpuQuota, Place, Placement},
     rate::{Headline, MESSAGE_RATE_UNIT, Rate, Rates},
     row_name::{KnownBatches, RowName},
     run::{ClockFacts, Run, Tally},

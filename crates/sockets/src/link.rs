@@ -231,7 +231,7 @@ impl Kernel for Connections {
             None => (None, team.receive_message(cx.peer, "port")?),
         };
         let address = match listener {
-            Some(_) => Ok(ip.loopback()),
+            Some(_) => Ok(ip.loopback().into()),
             None => team.address_of(cx.peer, ip),
         };
         let address = cx.agree(address)?;
@@ -240,7 +240,7 @@ impl Kernel for Connections {
             outgoing.bytes_mut()[..COOKIE].copy_from_slice(&cookie);
         }
         Ok(Connections {
-            to: SocketAddr::new(address, port),
+            to: address.at(port),
             listener,
             cookie,
             slots,
@@ -335,7 +335,7 @@ fn listen_as<K: SocketKind>(cx: &Context<'_>, team: &SocketTeam, options: &LinkO
 /// Returns the address at which this rank reaches the listener of its peer.
 fn reachable(cx: &Context<'_>, team: &SocketTeam, ip: IpVersion, listener: Address) -> Result<Address> {
     match listener {
-        Address::Tcp(at) => Ok(Address::Tcp((team.address_of(cx.peer, ip)?, at.port()).into())),
+        Address::Tcp(at) => Ok(Address::Tcp(team.address_of(cx.peer, ip)?.at(at.port()))),
         Address::Unix(_) => Ok(listener),
     }
 }
@@ -378,7 +378,7 @@ fn connect_datagrams(
     team.send_message(cx.peer, &(port, own))?;
     let (port, of_peer): (u16, u64) = team.receive_message(cx.peer, "port")?;
     let address = cx.agree(team.address_of(cx.peer, options.ip))?;
-    let connected = socket.connect(SocketAddr::new(address, port));
+    let connected = socket.connect(address.at(port));
     let limited = connected.and_then(|()| Ok(set_socket_timeout(socket, Timeout::Recv, Some(limit))?));
     cx.agree(limited.map_err(set_up))?;
     Ok([own, of_peer])
@@ -390,6 +390,8 @@ pub(crate) fn connect_peers<K: SocketKind>(cx: &Context<'_>) -> Result<OwnedFd> 
     let options = team.link_options();
     let listener = match cx.role {
         Role::Passive => listen_as::<K>(cx, team, &options).map(Some),
+        // The peer waits only for a rank that can reach it.
+        Role::Active if !K::UNIX => team.address_of(cx.peer, options.ip).map(|_| None),
         Role::Active => Ok(None),
     };
     let deadline = || Deadline::after(CONNECT_TIMEOUT);

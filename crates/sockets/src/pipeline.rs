@@ -21,7 +21,7 @@ mod worker_cpus;
 use std::{
     fs::File,
     io,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{IpAddr, SocketAddr},
     os::unix::fs::MetadataExt,
     time::Duration,
 };
@@ -48,7 +48,7 @@ use self::{
 use crate::{
     control::{Channel, Execution, MAX_PIPELINE_MESSAGE, process::MemberEnd},
     options::{CONGESTION, SOCKET_BUFFER, socket_options},
-    socket::{address_towards, is_here},
+    socket::{address_towards, is_here, loopback},
 };
 
 #[cfg(any(test, fuzzing))]
@@ -401,7 +401,7 @@ impl Hosts {
 
     /// Returns the address on which nodes listen; `None` for every address.
     fn listen_address(&self) -> Option<IpAddr> {
-        self.are_here().then_some(IpAddr::V4(Ipv4Addr::LOCALHOST))
+        self.are_here().then(loopback)
     }
 
     /// Returns the address and port at which other nodes reach a node.

@@ -5,7 +5,7 @@
 
 use std::{
     io::{BufRead, BufReader, PipeReader},
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     process::{Command, Stdio},
     sync::{
         Arc, Mutex, PoisonError,
@@ -27,7 +27,7 @@ use crate::{
         Started, Token, listener, process::MemberEnd,
     },
     session::connection::{End, set_keep_alive, version},
-    socket::{Address, Deadline, SocketOptions, Stream},
+    socket::{Address, Deadline, ScopedIp, SocketOptions, Stream, loopback},
 };
 
 /// A client that was admitted asks for its rank within this time.
@@ -78,7 +78,7 @@ enum ServerMessage {
 }
 
 /// Returns the command of a rank and its standard input, for a request from an address. An error is sent to the client.
-pub type StartRank = Box<dyn Fn(&RankRequest, IpAddr) -> Result<(Command, Vec<u8>)> + Send + Sync>;
+pub type StartRank = Box<dyn Fn(&RankRequest, ScopedIp) -> Result<(Command, Vec<u8>)> + Send + Sync>;
 
 /// An event of a server, for its log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -236,13 +236,13 @@ fn admitted(
 }
 
 /// A writer whose address of the other end is known.
-struct Writer(MessageWriter, IpAddr);
+struct Writer(MessageWriter, ScopedIp);
 
 fn channel(stream: Stream) -> std::io::Result<(MessageReader, Writer)> {
-    let address = stream.peer().map(|address| address.ip().to_canonical());
+    let address = stream.peer().map(ScopedIp::from);
     set_keep_alive(&stream)?;
     let Channel { reader, writer } = Channel::over(stream, MAX_BODY)?;
-    Ok((reader, Writer(writer, address.unwrap_or(IpAddr::from([127, 0, 0, 1])))))
+    Ok((reader, Writer(writer, address.unwrap_or_else(|| loopback().into()))))
 }
 
 /// Waits on a thread until a client closes its connection.

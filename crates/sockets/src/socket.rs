@@ -3,9 +3,10 @@
 use std::{
     fmt, fs,
     io::{self, Read, Write},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, ToSocketAddrs, UdpSocket},
     num::NonZeroU32,
     os::fd::{AsFd, BorrowedFd, OwnedFd},
+    str::FromStr,
     time::Duration,
 };
 
@@ -67,6 +68,120 @@ pub fn identity() -> String {
     format!("{} {} {}", environment::hostname(), boot.trim(), network.display())
 }
 
+/// An IP address, and of a link-local one of IPv6 the interface of this host on whose link it is (RFC 4007, section 6).
+///
+/// Numbers of interfaces are those of one host: an address that came from another host has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScopedIp {
+    ip: IpAddr,
+    /// Number of the interface; 0 if it is not known, or not needed.
+    scope: u32,
+}
+
+impl ScopedIp {
+    /// Returns the address and this port.
+    pub fn at(self, port: u16) -> SocketAddr {
+        match self.ip {
+            IpAddr::V4(ip) => (ip, port).into(),
+            IpAddr::V6(ip) => SocketAddrV6::new(ip, port, 0, self.scope).into(),
+        }
+    }
+
+    /// Returns the address without its interface.
+    pub fn ip(self) -> IpAddr {
+        self.ip
+    }
+
+    /// Returns whether the address says nothing without an interface.
+    pub fn lacks_interface(self) -> bool {
+        self.scope == 0 && self.is_link_local()
+    }
+
+    /// Returns whether the interface is known on whose link the address is.
+    pub(crate) fn has_interface(self) -> bool {
+        self.scope != 0 && self.is_link_local()
+    }
+
+    /// Returns the address on the link of another one.
+    pub(crate) fn on_link_of(self, other: ScopedIp) -> ScopedIp {
+        self.on(other.scope)
+    }
+
+    /// Returns whether this is an address of IPv6 that is unique on a link only.
+    pub fn is_link_local(self) -> bool {
+        matches!(self.ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
+    }
+
+    /// Returns the address on the link of this interface.
+    fn on(self, scope: u32) -> ScopedIp {
+        ScopedIp { scope, ..self }
+    }
+
+    /// Returns the address on the link of each interface that has link-local addresses, if it lacks its interface; else the address.
+    pub fn on_possible_links(self) -> Vec<ScopedIp> {
+        if !self.lacks_interface() {
+            return vec![self];
+        }
+        let table = fs::read_to_string(ADDRESSES_OF_IPV6).unwrap_or_default();
+        let mut scopes: Vec<u32> =
+            addresses(&table).filter(|own| own.scope == LINK).map(|own| own.interface).collect();
+        scopes.sort_unstable();
+        scopes.dedup();
+        scopes.into_iter().map(|scope| self.on(scope)).collect()
+    }
+}
+
+impl From<IpAddr> for ScopedIp {
+    fn from(ip: IpAddr) -> ScopedIp {
+        ScopedIp { ip, scope: 0 }
+    }
+}
+
+impl From<SocketAddr> for ScopedIp {
+    /// Returns the address of an end of a connection; that of IPv4 also where a socket of IPv6 has it.
+    fn from(address: SocketAddr) -> ScopedIp {
+        let scope = match address {
+            SocketAddr::V4(_) => 0,
+            SocketAddr::V6(address) => address.scope_id(),
+        };
+        ScopedIp { ip: address.ip().to_canonical(), scope }
+    }
+}
+
+impl FromStr for ScopedIp {
+    type Err = String;
+
+    /// Reads `10.0.0.1`, `fd00::1` or `fe80::1%eth0`.
+    fn from_str(text: &str) -> std::result::Result<ScopedIp, String> {
+        let Some((ip, interface)) = text.split_once('%') else {
+            return text.parse::<IpAddr>().map(ScopedIp::from).map_err(|e| e.to_string());
+        };
+        ip.parse::<Ipv6Addr>().map_err(|e| e.to_string())?;
+        let mut found =
+            (text, 0).to_socket_addrs().map_err(|_| format!("this host has no interface {interface}"))?;
+        found.next().map(ScopedIp::from).ok_or_else(|| format!("this host has no interface {interface}"))
+    }
+}
+
+impl fmt::Display for ScopedIp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.scope {
+            0 => self.ip.fmt(f),
+            scope => write!(f, "{}%{scope}", self.ip),
+        }
+    }
+}
+
+/// Returns the loopback address of this host: that of IPv4, unless the host has that of IPv6 alone.
+pub fn loopback() -> IpAddr {
+    let is_there = |version: &IpVersion| UdpSocket::bind((version.loopback(), 0)).is_ok();
+    [IpVersion::V4, IpVersion::V6]
+        .iter()
+        .find(|version| is_there(version))
+        .unwrap_or(&IpVersion::V4)
+        .loopback()
+}
+
 /// Returns the local address from which this host reaches another, `[USER@]HOST`. No packet is sent.
 pub fn address_towards(host: &str) -> io::Result<IpAddr> {
     let name = host.rsplit('@').next().unwrap_or_default().trim_matches(['[', ']']);
@@ -84,16 +199,34 @@ fn own_address(to: SocketAddr) -> io::Result<IpAddr> {
 }
 
 /// Returns an IPv6 address of this host with global scope.
-pub(crate) fn global_ipv6() -> Option<Ipv6Addr> {
-    first_global(&fs::read_to_string("/proc/net/if_inet6").unwrap_or_default())
+pub fn global_ipv6() -> Option<Ipv6Addr> {
+    first_global(&fs::read_to_string(ADDRESSES_OF_IPV6).unwrap_or_default())
+}
+
+fn first_global(table: &str) -> Option<Ipv6Addr> {
+    addresses(table).find(|own| own.scope == GLOBAL).map(|own| own.ip)
+}
+
+/// The IPv6 addresses of this host.
+const ADDRESSES_OF_IPV6: &str = "/proc/net/if_inet6";
+/// Scopes of these addresses, from the kernel's `include/net/ipv6.h`.
+const GLOBAL: u32 = 0;
+const LINK: u32 = 0x20;
+
+/// An IPv6 address of this host.
+struct OwnAddress {
+    ip: Ipv6Addr,
+    interface: u32,
+    scope: u32,
 }
 
 /// Parses `/proc/net/if_inet6`: address, interface, prefix length, scope and flags in hexadecimal, then a name.
-fn first_global(table: &str) -> Option<Ipv6Addr> {
-    table.lines().find_map(|line| {
+fn addresses(table: &str) -> impl Iterator<Item = OwnAddress> {
+    table.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
-        let address = u128::from_str_radix(words.next()?, 16).ok()?;
-        (words.nth(2)? == "00").then(|| Ipv6Addr::from_bits(address))
+        let ip = Ipv6Addr::from_bits(u128::from_str_radix(words.next()?, 16).ok()?);
+        let mut number = |at| u32::from_str_radix(words.nth(at)?, 16).ok();
+        Some(OwnAddress { ip, interface: number(0)?, scope: number(1)? })
     })
 }
 
@@ -334,6 +467,36 @@ mod host_tests {
                      fd000000000000000000000000000007 02 40 00 80     eth0\n";
         assert_eq!(first_global(table), "fd00::7".parse().ok());
         assert_eq!(first_global("00000000000000000000000000000001 01 80 10 80 lo\n"), None);
+    }
+
+    #[test]
+    fn a_link_local_address_keeps_its_interface() {
+        let lo: ScopedIp = "fe80::1%lo".parse().unwrap();
+        let SocketAddr::V6(at) = lo.at(7) else { panic!("{lo}") };
+        assert_eq!((at.ip().to_string().as_str(), at.port(), at.scope_id()), ("fe80::1", 7, 1));
+        assert_eq!((ScopedIp::from(lo.at(7)), lo.on_possible_links()), (lo, vec![lo]));
+        let sent: ScopedIp = ombx_core::codec::decode(&ombx_core::codec::encode(&lo)).unwrap();
+        assert_eq!((sent, sent.to_string().as_str()), (lo, "fe80::1%1"));
+        for (text, lacks) in
+            [("fe80::1", true), ("fe80::1%1", false), ("fd00::1", false), ("10.0.0.1", false)]
+        {
+            let ip: ScopedIp = text.parse().unwrap();
+            assert_eq!((ip.to_string().as_str(), ip.lacks_interface()), (text, lacks));
+        }
+        for text in ["fe80::1%no-such-if", "10.0.0.1%lo", "%lo", "fe80::1%", "n02"] {
+            assert!(text.parse::<ScopedIp>().is_err(), "{text}");
+        }
+        let mapped: SocketAddr = "[::ffff:10.0.0.1]:7".parse().unwrap();
+        assert_eq!(ScopedIp::from(mapped).to_string(), "10.0.0.1");
+    }
+
+    #[test]
+    fn interfaces_of_link_local_addresses_are_read() {
+        let table = "00000000000000000000000000000001 01 80 10 80       lo\n\
+                     fe800000000000000000000000000001 0c 40 20 80     eth0\nbroken\n";
+        let found: Vec<u32> =
+            addresses(table).filter(|own| own.scope == LINK).map(|own| own.interface).collect();
+        assert_eq!(found, [12]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod failures;
 mod figures;
+mod ipv6;
 mod measures;
 mod model;
 mod pipeline;

@@ -11,7 +11,7 @@ pub const BYTES: u64 = 8;
 
 /// Returns the record of a run with a rank on each of these hosts.
 pub fn run(id: &str, started: String, hosts: impl Iterator<Item = String>) -> Run {
-    let place = |host| Place { host, cpus: "0".into(), online: 2, governor: None };
+    let place = |host| Place { host, cpus: "0".into(), online: 2, governor: None, quota: None };
     Run {
         id: id.to_owned(),
         argv: vec!["ombx".into(), "run".into()],

@@ -312,7 +312,13 @@ mod tests {
     }
 
     fn with(findings: Vec<Finding>) -> Examination {
-        let place = |cpus: &str| Place { host: "n1".into(), cpus: cpus.into(), online: 2, governor: None };
+        let place = |cpus: &str| Place {
+            host: "n1".into(),
+            cpus: cpus.into(),
+            online: 2,
+            governor: None,
+            quota: None,
+        };
         let ranks = vec![place("0"), place("1")];
         let launcher = Some("mpiexec".into());
         Examination { launcher, ranks, ranks_here: 2, findings, ..Examination::default() }

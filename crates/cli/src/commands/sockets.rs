@@ -13,7 +13,7 @@ use ombx_launch::{
     note_line,
     output::terminal,
     private_file,
-    rank::sockets::ELSEWHERE,
+    rank::sockets::own_addresses,
     stderr_line,
 };
 use ombx_record::{
@@ -25,7 +25,7 @@ use ombx_sockets::{
     Token,
     control::{Listener, process::command},
     server::{RankRequest, ServerEvent, ServerLifetime, serve},
-    socket::{SocketOptions, address_towards},
+    socket::{ScopedIp, SocketOptions},
 };
 
 use crate::arguments::values;
@@ -35,9 +35,9 @@ pub(crate) struct SocketsArgs {
     /// What to do
     #[arg(value_enum)]
     action: Action,
-    /// Address of this host on which clients connect [default: every address]
+    /// Address of this host on which clients connect, as 10.0.0.2 or fe80::2%eth0 [default: every address]
     #[arg(long, value_name = "ADDR")]
-    bind: Option<IpAddr>,
+    bind: Option<ScopedIp>,
     /// TCP port on which clients connect; 0: any free port. The connections of a run have further ports, which the kernel chooses
     #[arg(long, value_name = "P", default_value_t = PORT, value_parser = values::number::<u16>(0..=u16::MAX))]
     port: u16,
@@ -62,6 +62,11 @@ enum Action {
 /// Serves clients and returns the exit code.
 pub(super) fn sockets(args: &SocketsArgs) -> Result<u8> {
     let Action::Serve = args.action;
+    if let Some(address) = args.bind.filter(|address| address.lacks_interface()) {
+        return Err(Error::usage(format!(
+            "--bind {address}: a link-local address needs its interface: --bind {address}%eth0, for example"
+        )));
+    }
     let (token, how) = token(args)?;
     let options = SocketOptions::default();
     let listener = match args.bind {
@@ -102,10 +107,10 @@ fn token(args: &SocketsArgs) -> Result<(Token, String)> {
 
 /// Returns what the server prints at its start: where it listens, and the command of the other side.
 fn greeting(args: &SocketsArgs, port: u16, how: &str) -> String {
-    let address = args.bind.filter(|address| !address.is_unspecified());
-    let address =
-        address.or_else(|| address_towards(ELSEWHERE).ok().filter(|address| !address.is_unspecified()));
-    let host = match address {
+    let address = args.bind.filter(|address| !address.ip().is_unspecified());
+    let host = match address.map(ScopedIp::ip).or_else(|| own_addresses().into_iter().next()) {
+        // Which interface it is depends on the other host.
+        Some(IpAddr::V6(address)) if address.is_unicast_link_local() => format!("[{address}%INTERFACE]"),
         Some(IpAddr::V6(address)) => format!("[{address}]"),
         Some(address) => address.to_string(),
         None => hostname(),
@@ -120,7 +125,7 @@ fn greeting(args: &SocketsArgs, port: u16, how: &str) -> String {
 }
 
 /// Returns the process of a rank and its invitation. The rank joins the session of the client that asks, nobody else's.
-fn start_rank(request: &RankRequest, client: IpAddr) -> Result<(process::Command, Vec<u8>)> {
+fn start_rank(request: &RankRequest, client: ScopedIp) -> Result<(process::Command, Vec<u8>)> {
     let RankRequest { session, port, on_host, ref job } = *request;
     let job = read_job(job)?;
     let invitation = Invitation { token: session, port, addresses: vec![client], rank: 1, on_host, job };

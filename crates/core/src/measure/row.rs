@@ -3,6 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use ombx_host::{
+    control_group::cpu_quota,
     device_counters::DeviceCounters,
     environment::Counters,
     performance::{self, Counted},
@@ -11,7 +12,8 @@ use ombx_record::{
     error::{Kind, Result},
     event::Event,
     result::{
-        Aggregation, BusTraffic, Check, Figure, Figures, Growth, Measurement, Metric, Outcome, Phases, Work,
+        Aggregation, BusTraffic, Check, CpuQuota, Figure, Figures, Growth, Measurement, Metric, Outcome,
+        Phases, Work,
     },
     stats::HeadlineOf,
     unit::Rank,
@@ -294,9 +296,9 @@ fn named(case: &Case, under: Option<&String>) -> BTreeMap<String, String> {
     case.named().map(|(name, value)| (name.to_owned(), value)).chain(under).collect()
 }
 
-/// What a rank tells rank 0 about a row: counters of the scheduler, the error of its clock, counters of devices that grew, and counters of
-/// its thread with their iterations.
-type OfRank = (Counters, f64, Vec<Growth>, Option<(Counted, u64)>);
+/// What a rank tells rank 0 about a row: counters of the scheduler, the quota of a rank that was stopped, the error of its clock, counters of
+/// devices that grew, and counters of its thread with their iterations.
+type OfRank = (Counters, Option<CpuQuota>, f64, Vec<Growth>, Option<(Counted, u64)>);
 
 /// Fills the row from what was measured. Collective, because the counters of every rank are added, and the clock with the largest error counts.
 fn conclude(
@@ -309,12 +311,14 @@ fn conclude(
 ) -> Result<()> {
     let mine = (
         counters,
+        Some(counters).filter(|counters| counters.stops.number > 0).and_then(|_| cpu_quota()),
         clock_error,
         session.watched.map_or_else(Vec::new, DeviceCounters::grown),
         &sampling.counted,
     );
     let all: Vec<OfRank> = session.team.gather_messages(&mine)?.unwrap_or_default();
     let counters = all.iter().fold(Counters::default(), |sum, (one, ..)| sum.and(*one));
+    let quota = all.iter().filter_map(|(_, quota, ..)| *quota).min();
     if let Check::Failed(mismatch) = &row.check {
         row.outcome = Outcome::Failed(format!("data arrived wrong at {mismatch}"));
     }
@@ -335,8 +339,8 @@ fn conclude(
     let operations = row.work.map_or(1, |work| work.ops.max(1)) as f64;
     let counted = all.iter().filter_map(|(.., counted)| counted.as_ref());
     row.figures.extend(performance::figures(counted, operations));
-    row.trust.extend(trust::wrong_clock(all.iter().map(|(_, error, ..)| *error)));
-    row.grown = Growth::summed(all.into_iter().flat_map(|(_, _, grown, _)| grown));
+    row.trust.extend(trust::wrong_clock(all.iter().map(|(_, _, error, ..)| *error)));
+    row.grown = Growth::summed(all.into_iter().flat_map(|(_, _, _, grown, _)| grown));
     row.trust.extend(trust::throttled(&row.grown));
     row.trust.extend(trust::starts_apart(&sampling.samples));
     row.trust.extend(trust::saturated(&row.figures));
@@ -365,6 +369,7 @@ fn conclude(
             summary,
             legs_per_sample,
             counters,
+            quota,
             grown: &row.grown,
             wall_ns: sampling.wall.as_nanos() as f64,
             ranks: row.ranks,

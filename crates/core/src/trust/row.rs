@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use ombx_host::{
+    control_group::QuotaStops,
     device_counters::{is_error, is_throttling},
     environment::Counters,
 };
 use ombx_record::{
     order::{sort, sort_by_number},
     result::{
-        BACKLOG, Check, Figures, Growth, Level, Mark, MarkCode, Measurement, OFFERED, SATURATED_PERCENT,
-        Samples,
+        BACKLOG, Check, CpuQuota, Figures, Growth, Level, Mark, MarkCode, Measurement, OFFERED,
+        SATURATED_PERCENT, Samples,
     },
     stats::{self, HeadlineOf, Summary},
 };
@@ -49,6 +50,8 @@ pub struct RowFacts<'a> {
     pub legs_per_sample: f64,
     /// Counters of all ranks of the row.
     pub counters: Counters,
+    /// Smallest CPU quota of the control groups of the ranks.
+    pub quota: Option<CpuQuota>,
     /// Counters of the hosts' devices that grew.
     pub grown: &'a [Growth],
     /// Wall time of sampling, in nanoseconds.
@@ -292,7 +295,11 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
     let interrupted = |count: u64| samples.fall_without_samples(count).and_then(part);
     let delayed = |ns: f64| samples.fall_without_delays(ns / legs_per_sample).and_then(part);
     let mut marks = Vec::new();
+    let is_stopped = counters.stops.number > 0;
     let mut add = |code: MarkCode, what: String, effect: Option<f64>, cause: &str| {
+        // Ranks that their quota stops are counted as interrupted and as waiting, and no other program need be at fault.
+        let takes_cpus = matches!(code, MarkCode::Preempted | MarkCode::Waited);
+        let remedy = if is_stopped && takes_cpus { &MarkCode::QuotaStops } else { &code };
         let (level, extent) = match effect {
             Some(effect) => (
                 Level::of_effect(effect, tolerated),
@@ -302,16 +309,34 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
                 (Level::Caution, "and no sample is known to be undisturbed, so that the effect is unknown")
             }
         };
-        marks.push(Mark::new(code, what, format!("{cause}, {extent}")).at(level).bounded(effect));
+        let advice = format!("{cause}, {extent}: {}", remedy.advice());
+        marks.push(Mark::with_advice(code, what, advice).at(level).bounded(effect));
     };
     // The kernel counts each wait of an interrupted rank, if it counts waits.
     let waits = (counters.slices > 0).then_some(counters.waited_ns as f64).and_then(delayed);
+    if is_stopped {
+        let QuotaStops { number: stops, ns } = counters.stops;
+        // Each stop may interrupt every rank, for as long as the group was stopped.
+        let all = u64::from(ranks);
+        let effect = least([interrupted(stops.saturating_mul(all)), delayed(ns as f64 * all as f64)]);
+        let quota = row.quota.map_or_else(String::new, |quota| format!(", with a quota of {quota},"));
+        let times = if stops == 1 { "once".into() } else { format!("{stops} times") };
+        let ms = number(ns as f64 / 1e6);
+        let cause =
+            format!("the control group{quota} stopped the ranks {times}, for {ms} ms added over CPUs");
+        add(MarkCode::QuotaStops, format!("stopped {stops}x by quota"), effect, &cause);
+    }
     if counters.preemptions > 0 {
+        let cause = if is_stopped {
+            "the kernel took the CPU from ranks, among other reasons because their quota was used up"
+        } else {
+            "other programs ran on the ranks' CPUs"
+        };
         add(
             MarkCode::Preempted,
             format!("preempted {}x", counters.preemptions),
             least([interrupted(counters.preemptions), waits]),
-            "other programs ran on the ranks' CPUs",
+            cause,
         );
     }
     let errors = row.grown.iter().filter(|one| is_error(one) && !is_throttling(one));
@@ -329,7 +354,9 @@ fn disturbances(row: RowFacts<'_>) -> Vec<Mark> {
     if waited > MAX_WAITED {
         let in_samples = counters.slices as f64 / samples.samples().max(1) as f64;
         let is_often = waited > OFTEN_WAITED[0] && in_samples > OFTEN_WAITED[1];
-        let cause = if is_often {
+        let cause = if is_stopped {
+            "ranks waited for a CPU during the first part of the time, among other reasons because their quota was used up"
+        } else if is_often {
             "ranks waited for a CPU during this part of the time, and what ran meanwhile also used the caches"
         } else {
             "ranks waited for a CPU during the first part of the time"

@@ -85,6 +85,26 @@ fn a_server_is_described() {
 }
 
 #[test]
+fn limits_of_control_groups_are_facts() {
+    let mounts = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+    let machine = |quota: &str, memory: &str| {
+        let texts = [
+            ("/proc/self/mountinfo", mounts),
+            ("/proc/self/cgroup", "0::/job\n"),
+            ("/proc/meminfo", "MemTotal: 8388608 kB\n"),
+            ("/sys/devices/system/cpu/online", "0-3\n"),
+            ("/sys/fs/cgroup/job/cpu.max", quota),
+            ("/sys/fs/cgroup/job/memory.max", memory),
+        ];
+        let facts = facts_in(&Machine::new("quota", &texts).files);
+        (facts["cpu_quota"].clone(), facts["memory"].clone())
+    };
+    let limited = machine("150000 100000\n", "3221225472\n");
+    assert_eq!(limited, (known("1.5 of 4 CPUs"), known("8.0 GiB, of which control groups allow 3.0 GiB")));
+    assert_eq!(machine("400000 100000\n", "9223372036854771712\n"), (known("none"), known("8.0 GiB")));
+}
+
+#[test]
 fn what_the_kernel_does_not_say_is_unknown_with_a_reason() {
     let machine = Machine::new("empty", &[]);
     for (name, fact) in facts_in(&machine.files) {

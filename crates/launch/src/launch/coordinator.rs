@@ -24,7 +24,7 @@ use ombx_sockets::{
     Coordinator, Token,
     control::process::{self, ProcessGroup, Started},
     session::{Reach, SessionEvent, listen},
-    socket::{self, address_towards},
+    socket::{self, ScopedIp, address_towards, loopback},
 };
 use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -117,8 +117,8 @@ pub(crate) fn run() -> Result<u8> {
     let shell = RemoteShell::ssh(None, &shell_arguments);
     for (placement, rank) in placements.iter().zip(0..) {
         let addresses = match &placement.host {
-            None => vec![[127, 0, 0, 1].into()],
-            Some(host) => address_towards(host).into_iter().collect(),
+            None => vec![loopback().into()],
+            Some(host) => address_towards(host).into_iter().map(ScopedIp::from).collect(),
         };
         let (on_host, job) = (placement.on_host, job.clone());
         let invitation = Invitation { token, port, addresses, rank, on_host, job };

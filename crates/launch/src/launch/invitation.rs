@@ -3,14 +3,15 @@
 use std::{
     env,
     io::{self, Read},
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
 };
 
 use ombx_record::{
     codec,
     error::{Error, Result},
+    order::each_once,
 };
-use ombx_sockets::Token;
+use ombx_sockets::{Token, socket::ScopedIp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::job::rank_job::RankJob;
@@ -35,7 +36,7 @@ pub struct Invitation {
     /// Port and possible addresses of the coordinator.
     pub port: u16,
     /// Addresses of the coordinator.
-    pub addresses: Vec<IpAddr>,
+    pub addresses: Vec<ScopedIp>,
     /// Rank of the invited process.
     pub rank: u32,
     /// Number of this rank among those of its host, and their count.
@@ -48,10 +49,14 @@ impl Invitation {
     /// Returns the possible addresses of the coordinator: its own list, and the origin of this process's ssh session.
     pub(crate) fn coordinator(&self) -> Vec<SocketAddr> {
         let ssh = env::var("SSH_CONNECTION").ok();
-        let client = ssh.as_deref().and_then(|text| text.split_whitespace().next()?.parse::<IpAddr>().ok());
-        let mut addresses: Vec<IpAddr> = self.addresses.iter().copied().chain(client).collect();
-        addresses.dedup();
-        addresses.into_iter().map(|ip| (ip, self.port).into()).collect()
+        let client = ssh.as_deref().and_then(|text| text.split_whitespace().next()?.parse::<ScopedIp>().ok());
+        // The launching process does not know the interface of this host towards a link-local address, the ssh session does.
+        let mut addresses: Vec<ScopedIp> = match client {
+            Some(client) if client.is_link_local() => vec![client],
+            _ => Vec::new(),
+        };
+        addresses.extend(self.addresses.iter().flat_map(|address| address.on_possible_links()).chain(client));
+        each_once(addresses.into_iter().map(|ip| ip.at(self.port)))
     }
 }
 

@@ -7,9 +7,10 @@ use std::{
     time::Duration,
 };
 
-use ombx_core::benchmark::Medium;
+use ombx_core::{benchmark::Medium, trust};
 use ombx_host::{
-    environment::hostname, host, host_name::is_here, limits::Limits, remote_shell::RemoteShell, search_path,
+    control_group::cpu_quota, environment::hostname, host, host_name::is_here, limits::Limits,
+    remote_shell::RemoteShell, search_path,
 };
 use ombx_record::{
     error::{Error, Result},
@@ -190,7 +191,7 @@ fn check_number(ranks: u32, hosts: usize) -> Result<()> {
     let most = MOST_PER_HOST.max(cores * MOST_PER_CORE);
     if (ranks as usize).div_ceil(hosts) > most {
         Err(Error::usage(format!(
-            "{ranks} ranks are too many for {}: use at most {most} per host, which has {cores} cores",
+            "{ranks} ranks are too many for {}: use at most {most} per host, where they may use {cores} CPUs",
             counted(hosts, "host")
         )))
     } else {
@@ -232,6 +233,14 @@ pub(super) fn check_limits(start: &Start, ranks: u32, medium: Medium) -> Result<
         }
     }
     refuse(&limits.below(&needs(start, ranks, medium)))
+}
+
+/// Says that the control groups of this host's ranks allow fewer CPUs than the ranks keep busy.
+pub(super) fn note_quota(start: &Start, ranks: u32) {
+    let quota = cpu_quota().filter(|quota| quota.is_below(ranks) && start.are_all_here());
+    if let Some(quota) = quota {
+        note_line!("ombx: {}", trust::over_quota(&hostname(), ranks as usize, quota).advice);
+    }
 }
 
 /// Returns a phrase about each limit of this host that prevents the start of MPI ranks.

@@ -21,12 +21,13 @@ use ombx_host::{
 };
 use ombx_record::{
     error::{Error, Kind, Result},
+    order::each_once,
     unit::Rank,
 };
 use ombx_sockets::{
     Coordinator, SocketTeam, Token,
     session::{Cpus, Reach, SessionEvent, join_timeout, listen},
-    socket::{self, address_towards},
+    socket::{self, ScopedIp, address_towards, loopback},
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
@@ -82,7 +83,8 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work, start: &Start) -> 
 /// Measures and leaves the session, or ends it with an error.
 fn measure_on(team: &SocketTeam, state: &mut RankState<'_>, work: &Work) {
     // The barrier keeps each rank in the session while others still measure.
-    let measured = state.measure(team, work).and_then(|()| team.barrier());
+    let work = with_ip(team, work.clone());
+    let measured = state.measure(team, &work).and_then(|()| team.barrier());
     if let Err(error) = measured {
         if error.kind() == Kind::Fabric {
             thread::sleep(COORDINATOR_PRINTS);
@@ -93,6 +95,15 @@ fn measure_on(team: &SocketTeam, state: &mut RankState<'_>, work: &Work) {
         failure::abort(team, &error);
     }
     team.leave();
+}
+
+/// Returns the work with the version of the internet protocol that the ranks have, where the user has chosen none.
+fn with_ip(team: &SocketTeam, mut work: Work) -> Work {
+    match &mut work {
+        Work::Benchmarks(parts) => parts.iter_mut().for_each(|part| team.choose_ip(&mut part.plan.chosen)),
+        Work::Links(_, plan) => team.choose_ip(&mut plan.chosen),
+    }
+    work
 }
 
 /// Binds this rank to a core if this host has one for each of its ranks. Returns its share of the cores, of which that one is the first.
@@ -115,8 +126,17 @@ const LIMIT: Duration = Duration::from_secs(120);
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Time for which rank 0 waits for the next rank to leave the session.
 const LINGER: Duration = Duration::from_secs(10);
-/// Address of a network reserved for documentation. The kernel says from which address it would send there; no packet is sent.
-pub const ELSEWHERE: &str = "192.0.2.1";
+/// Addresses of networks reserved for documentation (RFC 5737, RFC 3849). The kernel says from which address it would send there; no packet
+/// is sent.
+const ELSEWHERE: [&str; 2] = ["192.0.2.1", "2001:db8::1"];
+
+/// Returns the addresses from which this host reaches most others: that of IPv4 before that of IPv6, if it has them. A host without a
+/// route to all others may still have an address of IPv6.
+pub fn own_addresses() -> Vec<IpAddr> {
+    let own = ELSEWHERE.iter().filter_map(|elsewhere| address_towards(elsewhere).ok());
+    let own = own.filter(|address| !address.is_unspecified());
+    each_once(own.chain(socket::global_ipv6().map(IpAddr::V6)))
+}
 
 /// Validates how the ranks meet. Returns this rank, the number of ranks and the file through which they connect.
 fn place(start: &Start) -> Result<(u32, u32, &Path)> {
@@ -165,7 +185,7 @@ fn join(start: &Start) -> Result<(SocketTeam, Option<Others>)> {
     // The coordinator lives as long as its threads.
     let _ = Coordinator::start(listener, ranks, Box::new(on_event))?;
     write(file, token, port)?;
-    let team = SocketTeam::join(&[([127, 0, 0, 1], port).into()], token, 0, end_process).map_err(within);
+    let team = SocketTeam::join(&[(loopback(), port).into()], token, 0, end_process).map_err(within);
     let _ = fs::remove_file(file);
     Ok((team?, Some((left, ranks))))
 }
@@ -194,7 +214,7 @@ struct Meeting {
 }
 
 fn write(file: &Path, token: Token, port: u16) -> Result<()> {
-    let addresses = address_towards(ELSEWHERE).into_iter().collect();
+    let addresses = own_addresses();
     let meeting = Meeting { token, port, host: hostname(), identity: socket::identity(), addresses };
     let text = serde_json::to_string(&meeting).map_err(|e| Error::fabric(e.to_string()))?;
     private_file::create(file, &format!("{text}\n"))
@@ -224,11 +244,12 @@ pub fn parse_rendezvous(text: &str) -> Option<(Token, Vec<SocketAddr>)> {
     let Meeting { token, port, host, identity, addresses } =
         serde_json::from_str(text.strip_suffix('\n')?).ok()?;
     if identity == socket::identity() {
-        return Some((token, vec![([127, 0, 0, 1], port).into()]));
+        return Some((token, vec![(loopback(), port).into()]));
     }
     let named = (host, port).to_socket_addrs();
     let named = named.into_iter().flatten().filter(|address| !address.ip().is_loopback());
-    let listed = addresses.into_iter().map(|ip| SocketAddr::from((ip, port)));
+    let listed = addresses.into_iter().flat_map(|ip| ScopedIp::from(ip).on_possible_links());
+    let listed = listed.map(|ip| ip.at(port));
     Some((token, named.chain(listed).collect()))
 }
 

@@ -177,8 +177,9 @@ impl Expectation {
         if missing == 0 && !waited.is_empty() {
             verdict.open.push(format!(
                 "{self}: {} of {all} at {bytes} bytes would miss it, but ranks waited for a CPU while they were measured: \
-                 stop other programs and repeat: {}",
+                 {}: {}",
                 waited.len(),
+                sweep.remedy_of_waiting(),
                 named(&waited, |(l, _)| name(l))
             ));
         } else if missing == 0 {

@@ -459,7 +459,7 @@ impl LinkSweep {
         findings.unsteady = self.visits.unsteady(&self.hosts, &parts);
         let waited = undecided.slow(&all, &self.hosts, tests).into_iter().next().map(|slow| {
             let what = slow.sentence(&self.hosts);
-            format!("{what}, but ranks waited for a CPU in these rows: stop other programs and repeat")
+            format!("{what}, but ranks waited for a CPU in these rows: {}", self.remedy_of_waiting())
         });
         let unsure = slow_of_sizes(unsure).into_iter().next().map(|slow| slow.sentence(&self.hosts));
         let unsure =
@@ -513,7 +513,16 @@ impl LinkSweep {
         let Rows { all, useless: waited, .. } = self.rows;
         let how_many = if waited == all { "all".to_owned() } else { format!("{waited} of {all}") };
         (2 * waited > all)
-            .then(|| format!("ranks waited for a CPU in {how_many} rows: stop other programs and repeat"))
+            .then(|| format!("ranks waited for a CPU in {how_many} rows: {}", self.remedy_of_waiting()))
+    }
+
+    /// Returns what to do about ranks that waited for a CPU: no other program need be at fault where a CPU quota stopped them.
+    pub(super) fn remedy_of_waiting(&self) -> &'static str {
+        if self.marks.keys().any(|(_, code)| *code == MarkCode::QuotaStops) {
+            "raise the CPU quota of the ranks and repeat"
+        } else {
+            "stop other programs and repeat"
+        }
     }
 
     /// Returns a clause with the two groups into which the times fall at the size where they differ most.

@@ -495,7 +495,7 @@ pub(super) fn delay_of<'a>(marks: impl IntoIterator<Item = &'a Mark>) -> f32 {
 fn delay_of_mark(mark: &Mark) -> f32 {
     let counts = match mark.code {
         MarkCode::Waited => true,
-        MarkCode::Preempted | MarkCode::Stolen => mark.level >= Level::Caution,
+        MarkCode::Preempted | MarkCode::Stolen | MarkCode::QuotaStops => mark.level >= Level::Caution,
         _ => false,
     };
     match mark.effect {

@@ -86,6 +86,8 @@ codes! {
     // Of a run.
     DebugBuild = debug_build, Invalid, "a debug build of ombx", "build with --release";
     Oversubscribed = oversubscribed, Invalid, "more ranks than CPUs", "use fewer ranks or more hosts";
+    OverQuota = over_quota, Caution, "more ranks than a CPU quota allows",
+        "raise the quota (docker run --cpus, CPU limit of a pod, cpu.max), or use fewer ranks";
     SharedCpu = shared_cpu, Invalid, "ranks on the same CPU", "bind each rank to its own CPU";
     Clock = clock, Caution, "a coarse clock", "raise --batch for short times";
     Unbound = unbound, Note, "ranks that are not bound", "bind ranks (mpiexec -bind-to core)";
@@ -101,6 +103,8 @@ codes! {
     // Of a row.
     Preempted = preempted, Note, "preempted ranks", "stop other programs, or bind ranks elsewhere";
     Waited = waited, Note, "ranks that waited for a CPU", "stop other programs, or bind ranks elsewhere";
+    QuotaStops = quota_stops, Note, "ranks that a CPU quota stopped",
+        "raise the quota (docker run --cpus, CPU limit of a pod, cpu.max), or use fewer ranks";
     Stolen = stolen, Note, "CPU time taken by the hypervisor", "measure on a host with dedicated cores";
     DeviceErrors = device_errors, Note, "errors of devices",
         "look at the cables, ports and logs of these hosts";

@@ -27,7 +27,7 @@ fn text_of_files_is_escaped() {
         HostFacts { hosts: vec![evil()], facts: bad.software.clone() },
         HostFacts { hosts: vec![evil()], facts: Facts::from([("cpu".into(), Fact::Known(evil()))]) },
     ];
-    bad.places[0] = Place { host: evil(), cpus: evil(), online: 1, governor: Some(evil()) };
+    bad.places[0] = Place { host: evil(), cpus: evil(), online: 1, governor: Some(evil()), quota: None };
     let notice = Mark::with_advice(EVIL, EVIL, EVIL).at(Level::Caution);
     let mut rows = sweep(EVIL, &[(EVIL, EVIL)]);
     rows.push(row(EVIL, &[("other", EVIL)], 8, 100.0));

@@ -37,7 +37,13 @@ fn facts_of(host: &str) -> HostFacts {
 }
 
 fn run(hosts: &[&str]) -> Run {
-    let place = |host: &&str| Place { host: (*host).into(), cpus: "0".into(), online: 2, governor: None };
+    let place = |host: &&str| Place {
+        host: (*host).into(),
+        cpus: "0".into(),
+        online: 2,
+        governor: None,
+        quota: None,
+    };
     Run {
         id: "run-1".into(),
         argv: vec!["ombx".into(), "run".into(), "rma.*".into()],

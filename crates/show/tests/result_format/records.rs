@@ -6,9 +6,9 @@ use ombx_record::{
     event::{Event, Round, RoundMark},
     fact::{Fact, Facts, HostFacts},
     result::{
-        Aggregation, Check, ClockFacts, Contents, Ending, Figure, Growth, Level, LoadedFile, LoadedFiles,
-        Mark, Measurement, Metric, Mismatch, OtherFiles, Outcome, Phases, Place, RoundTrips, Rounds, Run,
-        RunOutcome, Samples, Tally, Work,
+        Aggregation, Check, ClockFacts, Contents, CpuQuota, Ending, Figure, Growth, Level, LoadedFile,
+        LoadedFiles, Mark, Measurement, Metric, Mismatch, OtherFiles, Outcome, Phases, Place, RoundTrips,
+        Rounds, Run, RunOutcome, Samples, Tally, Work,
     },
     stats::Summary,
     unit::Rank,
@@ -112,8 +112,10 @@ fn any_loaded() -> impl Strategy<Value = LoadedFiles> {
 }
 
 pub(crate) fn any_run() -> impl Strategy<Value = Run> {
-    let place = (text(), text(), any::<u32>(), option::of(text()))
-        .prop_map(|(host, cpus, online, governor)| Place { host, cpus, online, governor });
+    let quota =
+        (any::<u32>(), 1..100_000_u64).prop_map(|(quota, period)| CpuQuota::new(quota.into(), period));
+    let place = (text(), text(), any::<u32>(), option::of(text()), quota)
+        .prop_map(|(host, cpus, online, governor, quota)| Place { host, cpus, online, governor, quota });
     let clock = (text(), any::<u64>(), any::<u64>())
         .prop_map(|(source, resolution_ns, overhead_ns)| ClockFacts { source, resolution_ns, overhead_ns });
     let hosts = (vec(text(), 0..3), facts()).prop_map(|(hosts, facts)| HostFacts { hosts, facts });

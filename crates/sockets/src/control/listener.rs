@@ -24,7 +24,7 @@ use crate::{
         Token,
         channel::{Frame, FrameError},
     },
-    socket::{Address, Deadline, MPTCP, SocketOptions, Stream, timespec},
+    socket::{Address, Deadline, MPTCP, ScopedIp, SocketOptions, Stream, timespec},
 };
 
 /// Maximum length of the first frame of a connection in bytes: the token, then the peer's hello. Longer ones are rejected.
@@ -83,21 +83,22 @@ pub enum Attempt {
 impl Listener {
     /// Listens on any port of an address. Accepted connections inherit the options.
     pub fn tcp(at: IpAddr, options: &SocketOptions, token: Token) -> Result<Listener> {
-        Listener::on_port(at, 0, options, token)
+        Listener::on_port(at.into(), 0, options, token)
     }
 
     /// Listens on a port of an address; 0 is any port. Accepted connections inherit the options.
-    pub fn on_port(at: IpAddr, port: u16, options: &SocketOptions, token: Token) -> Result<Listener> {
+    pub fn on_port(at: ScopedIp, port: u16, options: &SocketOptions, token: Token) -> Result<Listener> {
         let of_port = if port == 0 { String::new() } else { format!(", port {port}") };
         let failed = |e: Errno| Error::fabric(format!("cannot listen on {at}{of_port}: {e}"));
         let missing = |e: Errno| {
             without_mptcp(e, options)
                 .unwrap_or_else(|| Error::unsupported(format!("this host has no {at}: {e}")))
         };
-        let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let ip = at.ip();
+        let family = if ip.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket =
             socket_with(family, SocketType::STREAM, FLAGS, Some(options.protocol)).map_err(missing)?;
-        if at.is_ipv6() && at.is_unspecified() {
+        if ip.is_ipv6() && ip.is_unspecified() {
             sockopt::set_ipv6_v6only(&socket, false).map_err(failed)?;
         }
         options.set_before_connecting(&socket)?;
@@ -106,7 +107,7 @@ impl Listener {
             // Connections of an earlier server may still be in TIME_WAIT.
             sockopt::set_socket_reuseaddr(&socket, true).map_err(failed)?;
         }
-        bind(&socket, &SocketAddr::new(at, port)).map_err(|e| match e {
+        bind(&socket, &at.at(port)).map_err(|e| match e {
             Errno::ADDRNOTAVAIL => missing(e),
             _ => failed(e),
         })?;
@@ -117,8 +118,8 @@ impl Listener {
 
     /// Listens on every address of this host, over IPv6 and IPv4 if it has both.
     pub fn on_all_addresses(port: u16, options: &SocketOptions, token: Token) -> Result<Listener> {
-        let six = Listener::on_port(IpAddr::from([0u16; 8]), port, options, token);
-        six.or_else(|_| Listener::on_port(IpAddr::from([0u8; 4]), port, options, token))
+        let six = Listener::on_port(IpAddr::from([0u16; 8]).into(), port, options, token);
+        six.or_else(|_| Listener::on_port(IpAddr::from([0u8; 4]).into(), port, options, token))
     }
 
     /// Listens under a random name in the abstract Unix-domain namespace of this host.

@@ -90,6 +90,7 @@ pub(super) fn measure(
     }
     row.trust.extend(marks(plan, hosts, rejected));
     if let Some(summary) = &row.summary {
+        let place = place_of_thread();
         row.trust.extend(trust::of_row(trust::RowFacts {
             grown: &[],
             samples: HeadlineOf::Median(&samples),
@@ -97,7 +98,8 @@ pub(super) fn measure(
             legs_per_sample: 1.0,
             counters,
             wall_ns: spent.as_nanos() as f64,
-            ranks: place_of_thread().online,
+            ranks: place.usable_cpus(),
+            quota: place.quota,
             ending,
             precision: session.plan.effort.precision(),
             check: &row.check,

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     control::listener,
     server::{RankEnd, Reservation, run_rank},
-    socket::{Address, Deadline, SocketOptions},
+    socket::{Address, Deadline, ScopedIp, SocketOptions},
 };
 
 /// A test that waits for this time hangs.
@@ -25,7 +25,7 @@ fn server(lifetime: ServerLifetime) -> Running {
     let token = Token::random().unwrap();
     let listener = Listener::tcp([127, 0, 0, 1].into(), &SocketOptions::default(), token).unwrap();
     let address = ([127, 0, 0, 1], listener.port()).into();
-    let start = |request: &RankRequest, _: IpAddr| {
+    let start = |request: &RankRequest, _: ScopedIp| {
         let script = match &request.job[..] {
             b"lines" => "read line; echo \"$line\" >&2; echo two >&2; exit 3",
             b"killed" => "kill -9 $$",

@@ -3,7 +3,7 @@
 use std::{
     cell::RefCell,
     io,
-    net::{IpAddr, Ipv6Addr, SocketAddr},
+    net::{Ipv6Addr, SocketAddr},
     rc::Rc,
     sync::Arc,
     time::Duration,
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     control::{Channel, FrameError, MAX_BODY, MessageReader, MessageWriter, Token, listener},
     session::peers::{IdleTask, Inbox, OnEnd, PeerListener, Peers},
-    socket::{self, Address, Deadline, SocketOptions, Stream},
+    socket::{self, Address, Deadline, ScopedIp, SocketOptions, Stream},
 };
 
 /// All ranks join within this time, and this much more for each rank of the host.
@@ -42,7 +42,9 @@ pub(super) struct Connection {
     /// Every rank of the session, in rank order.
     pub(super) ranks: Vec<Hello>,
     /// The address at which this rank reached the coordinator.
-    pub(super) coordinator: Option<SocketAddr>,
+    pub(super) coordinator: Option<ScopedIp>,
+    /// How interfaces of addresses are numbered that the coordinator sees.
+    pub(super) links: Links,
     idle_task: RefCell<Option<Rc<dyn IdleTask>>>,
     /// Ends with this connection.
     _peer_listener: PeerListener,
@@ -65,16 +67,26 @@ impl Connection {
         let peer_listener = PeerListener::open(addresses, *token, &inbox)?;
         let hello = Hello::of_this_process(rank, peer_listener.port());
         let stream = connect(addresses, token, &hello, limit)?;
-        let coordinator = stream.peer();
+        let coordinator = stream.peer().map(ScopedIp::from);
         let socket = stream.try_clone().map_err(io)?;
         let Channel { mut reader, writer } = Channel::over(stream, MAX_BODY).map_err(io)?;
         let ranks = read_ranks(&mut reader, &inbox, on_end, failed)?;
         set_keep_alive(&socket).map_err(io)?;
-        let peers = RefCell::new(Peers::new(&hello, *token));
+        let links = Links::new(ranks.get(rank as usize), coordinator);
+        let peers = RefCell::new(Peers::new(&hello, *token, links));
         let filled = Arc::clone(&inbox);
         listener::spawn_thread("inbox", move || filled.read_coordinator(reader, on_end))?;
         let idle_task = RefCell::new(None);
-        Ok(Connection { writer, inbox, peers, ranks, coordinator, idle_task, _peer_listener: peer_listener })
+        Ok(Connection {
+            writer,
+            inbox,
+            peers,
+            ranks,
+            coordinator,
+            links,
+            idle_task,
+            _peer_listener: peer_listener,
+        })
     }
 
     /// Sends a message to a rank, in parts if it is longer than a frame. It goes there directly, or through the coordinator if
@@ -199,7 +211,7 @@ pub(crate) struct Hello {
     /// Port on which the rank listens for other ranks; 0 if it does not.
     pub(crate) port: u16,
     /// The rank's address as the coordinator sees it; loopback if it is on the coordinator's host.
-    pub(crate) seen: Option<IpAddr>,
+    pub(crate) seen: Option<ScopedIp>,
 }
 
 impl Hello {
@@ -216,9 +228,46 @@ impl Hello {
     }
 }
 
+/// Where link-local addresses of other ranks are, seen from this rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Links {
+    /// This rank is on the coordinator's host: interfaces have the numbers that the coordinator sees.
+    OfCoordinator,
+    /// On the link by which this rank reaches the coordinator, which is the only link that both are known to have.
+    TowardsCoordinator(ScopedIp),
+    /// Unknown: this rank does not reach the coordinator by a link-local address.
+    Unknown,
+}
+
+impl Links {
+    /// Returns the links of a rank from what the coordinator says of it, and from the address at which it reaches the coordinator.
+    fn new(own: Option<&Hello>, coordinator: Option<ScopedIp>) -> Links {
+        match coordinator {
+            _ if own.and_then(|own| own.seen).is_some_and(|seen| seen.ip().is_loopback()) => {
+                Links::OfCoordinator
+            }
+            Some(address) if address.has_interface() => Links::TowardsCoordinator(address),
+            _ => Links::Unknown,
+        }
+    }
+
+    /// Returns the address of a rank on another host, as this rank reaches it; `None` if the rank has none for other hosts, or if its
+    /// link is unknown.
+    pub(crate) fn address_of(self, rank: &Hello) -> Option<ScopedIp> {
+        let seen = rank.seen.filter(|seen| !seen.ip().is_loopback())?;
+        match self {
+            Links::TowardsCoordinator(coordinator) if seen.has_interface() => {
+                Some(seen.on_link_of(coordinator))
+            }
+            Links::Unknown if seen.has_interface() => None,
+            _ => Some(seen),
+        }
+    }
+}
+
 /// Returns the build of ombx, which must be the same on all ranks of a session.
 pub(crate) fn version() -> String {
-    format!("ombx {} sockets 7", env!("CARGO_PKG_VERSION"))
+    format!("ombx {} sockets 8", env!("CARGO_PKG_VERSION"))
 }
 
 /// Message between a rank and its coordinator, or between two ranks.
@@ -354,6 +403,24 @@ mod protocol_tests {
         let ranks: Vec<Hello> = (1..3).map(|rank| Hello::of_this_process(rank, 7)).collect();
         assert!(tables(&ranks).remove(0).add_to(&mut Vec::new()).is_err(), "the first is missing");
         assert!(RankTable { all: 0, ranks: Vec::new() }.add_to(&mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn link_local_addresses_are_on_the_link_of_the_coordinator() {
+        let ip = |text: &str| text.parse::<ScopedIp>().unwrap();
+        let seen = |text: &str| Hello { seen: Some(ip(text)), ..Hello::of_this_process(1, 7) };
+        let address = |links: Links, other: &str| links.address_of(&seen(other)).map(|ip| ip.to_string());
+        let here = Links::new(Some(&seen("127.0.0.1")), Some(ip("::1")));
+        assert_eq!(here, Links::OfCoordinator);
+        assert_eq!(address(here, "fe80::2%3").as_deref(), Some("fe80::2%3"));
+        let elsewhere = Links::new(Some(&seen("fe80::3%3")), Some(ip("fe80::1%8")));
+        assert_eq!(address(elsewhere, "fe80::2%3").as_deref(), Some("fe80::2%8"));
+        let routed = Links::new(Some(&seen("fd00::3")), Some(ip("fd00::1")));
+        assert_eq!(address(routed, "fe80::2%3"), None);
+        for links in [here, elsewhere, routed] {
+            assert_eq!(address(links, "10.0.0.2").as_deref(), Some("10.0.0.2"));
+            assert_eq!(address(links, "::1"), None, "the coordinator's host has no address here");
+        }
     }
 
     #[test]

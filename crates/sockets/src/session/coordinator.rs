@@ -20,7 +20,7 @@ use crate::{
         Attempt, Channel, FrameError, Listener, MAX_BODY, MessageReader, MessageWriter, Peer, Token, listener,
     },
     session::connection::{End, Hello, Message, MessagePart, RankTable, set_keep_alive, version},
-    socket::SocketOptions,
+    socket::{ScopedIp, SocketOptions, loopback},
 };
 
 /// An event of a session.
@@ -109,14 +109,14 @@ impl Coordinator {
         let mut hello = match hello {
             Ok(hello) => hello,
             Err(rank) => {
-                let from = stream.peer().map_or(String::new(), |at| format!(" ({})", at.ip().to_canonical()));
+                let from = stream.peer().map_or(String::new(), |at| format!(" ({})", ScopedIp::from(at)));
                 let why = format!("{rank}{from} has another build of ombx; install the same on every host");
                 let end = End::new(Exit::Fabric.code(), &why);
                 return self.end(end, Some(SessionEvent::OtherBuild(why)));
             }
         };
         let rank = hello.rank;
-        hello.seen = stream.peer().map(|address| address.ip().to_canonical());
+        hello.seen = stream.peer().map(ScopedIp::from);
         let Some(place) = self.ranks.get(rank as usize) else { return };
         let channel = set_keep_alive(&stream).and_then(|()| Channel::over(stream, MAX_BODY));
         let Ok(Channel { reader, writer }) = channel else { return };
@@ -237,7 +237,7 @@ pub enum Reach {
 /// Opens the listener of a session: on loopback if every rank is on this host, else on every address.
 pub fn listen(token: Token, reach: Reach) -> Result<Listener> {
     match reach {
-        Reach::ThisHost => Listener::tcp([127, 0, 0, 1].into(), &SocketOptions::default(), token),
+        Reach::ThisHost => Listener::tcp(loopback(), &SocketOptions::default(), token),
         Reach::Everywhere => Listener::on_all_addresses(0, &SocketOptions::default(), token),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet, VecDeque},
-    net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream},
+    net::{SocketAddr, TcpStream},
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -18,10 +18,10 @@ use ombx_core::{
 use crate::{
     control::{Attempt, Channel, FrameError, MAX_BODY, MessageReader, MessageWriter, Peer, Token, listener},
     session::{
-        connection::{End, Hello, Message, MessagePart, set_keep_alive},
+        connection::{End, Hello, Links, Message, MessagePart, set_keep_alive},
         coordinator::{Reach, listen},
     },
-    socket::{Address, Deadline, SocketOptions},
+    socket::{Address, Deadline, SocketOptions, loopback},
 };
 
 /// Maximum number of open connections to other ranks; one more closes the one that was used least recently.
@@ -63,7 +63,7 @@ impl Drop for PeerListener {
     fn drop(&mut self) {
         self.inbox.close();
         // A connection without the token wakes the thread.
-        let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
+        let _ = TcpStream::connect((loopback(), self.port));
     }
 }
 
@@ -85,6 +85,7 @@ pub(super) struct Peers {
     own_rank: u32,
     /// Identity of this host.
     own_host: String,
+    links: Links,
     open: HashMap<u32, Open>,
     /// Number of the next message to each rank.
     numbers: HashMap<u32, u64>,
@@ -100,11 +101,12 @@ struct Open {
 }
 
 impl Peers {
-    pub(super) fn new(own: &Hello, token: Token) -> Peers {
+    pub(super) fn new(own: &Hello, token: Token, links: Links) -> Peers {
         Peers {
             token,
             own_rank: own.rank,
             own_host: own.identity.clone(),
+            links,
             open: HashMap::new(),
             numbers: HashMap::new(),
             uses: 0,
@@ -149,12 +151,8 @@ impl Peers {
     /// Returns the address of a rank's listener: loopback on this host, else the one that the coordinator sees. A rank that the
     /// coordinator sees on loopback has none for other hosts.
     fn address(&self, to: &Hello) -> Option<SocketAddr> {
-        let ip = if to.identity == self.own_host {
-            IpAddr::V4(Ipv4Addr::LOCALHOST)
-        } else {
-            to.seen.filter(|ip| !ip.is_loopback())?
-        };
-        (to.port > 0).then(|| (ip, to.port).into())
+        let ip = if to.identity == self.own_host { loopback().into() } else { self.links.address_of(to)? };
+        (to.port > 0).then(|| ip.at(to.port))
     }
 
     fn connect(&self, to: SocketAddr) -> Option<MessageWriter> {

@@ -9,6 +9,7 @@ use std::{
 };
 
 use ombx_core::{
+    benchmark::{Chosen, ParameterValue as _},
     codec,
     error::{Error, Result},
     team::{BYTES_OF_TURN, EnteredBarrier, Fabric, Team, turns},
@@ -24,7 +25,7 @@ use crate::{
         connection::Hello,
         peers::{IdleTask, OnEnd},
     },
-    socket::IpVersion,
+    socket::{IpVersion, ScopedIp},
 };
 
 /// A rank that aborts waits for this time before it exits, so that its last message is sent.
@@ -178,20 +179,30 @@ impl SocketTeam {
     }
 
     /// Returns the address at which this rank reaches another.
-    pub(crate) fn address_of(&self, other: Rank, ip: IpVersion) -> Result<IpAddr> {
+    pub(crate) fn address_of(&self, other: Rank, ip: IpVersion) -> Result<ScopedIp> {
         if self.same_host(self.rank(), other) {
-            return Ok(ip.loopback());
+            return Ok(ip.loopback().into());
         }
         let hello = self.hello(other);
-        let coordinator = self.session.connection.coordinator.map(|address| address.ip().to_canonical());
-        // A rank on the coordinator's host has the coordinator's address.
-        let known = hello.seen.filter(|seen| !seen.is_loopback()).or(coordinator);
-        let known = known.filter(|known| !known.is_loopback() && known.is_ipv4() == (ip == IpVersion::V4));
-        let known = known.or(if ip == IpVersion::V6 { hello.ipv6.map(IpAddr::V6) } else { None });
+        let Connection { coordinator, links, .. } = &self.session.connection;
+        let is_at_coordinator = hello.seen.is_none_or(|seen| seen.ip().is_loopback());
+        let known = if is_at_coordinator { *coordinator } else { links.address_of(hello) };
+        let known =
+            known.filter(|known| !known.ip().is_loopback() && known.ip().is_ipv4() == (ip == IpVersion::V4));
+        let known =
+            known.or(if ip == IpVersion::V6 { hello.ipv6.map(IpAddr::V6).map(ScopedIp::from) } else { None });
         known.ok_or_else(|| {
             let [from, to] = [self.rank(), other].map(|rank| self.host(rank));
             Error::unsupported(format!("no IPv{} address of {to} is known on {from}", ip.name()))
         })
+    }
+
+    /// Chooses the version of the internet protocol that the addresses of all ranks have, unless the user has chosen one: IPv6 if no rank
+    /// was reached by IPv4. Every rank chooses the same.
+    pub fn choose_ip(&self, chosen: &mut Chosen) {
+        if !chosen.has(IpVersion::PARAMETER) && is_of_ipv6(&self.session.connection.ranks) {
+            chosen.choose([IpVersion::V6]);
+        }
     }
 
     fn send_step(&self, to: Rank, step: Step, message: &[u8]) -> Result<()> {
@@ -287,6 +298,15 @@ impl SocketTeam {
         let own_rank = ranks.iter().position(|rank| *rank == mine).unwrap_or(0) as u32;
         SocketTeam { session: Rc::clone(&self.session), ranks, own_rank }
     }
+}
+
+/// Returns whether ranks have addresses of IPv6 alone. Of ranks on several hosts, those on the coordinator's host say nothing: their
+/// connection to it stays on the host.
+fn is_of_ipv6(ranks: &[Hello]) -> bool {
+    let seen: Vec<IpAddr> = ranks.iter().filter_map(|hello| hello.seen).map(ScopedIp::ip).collect();
+    let of_hosts: Vec<&IpAddr> = seen.iter().filter(|ip| !ip.is_loopback()).collect();
+    let decisive = if of_hosts.is_empty() { seen.iter().collect() } else { of_hosts };
+    !decisive.is_empty() && decisive.iter().all(|ip| ip.is_ipv6())
 }
 
 impl Team for SocketTeam {
@@ -444,6 +464,22 @@ mod tests {
         assert_eq!(cpus.of_threads(2), [[0], [4]]);
         assert_eq!(cpus.of_threads(3), [[0, 1, 2, 3, 4, 5]]);
         assert!(Cpus::default().of_threads(2).is_empty());
+    }
+
+    #[test]
+    fn ranks_without_an_address_of_ipv4_use_ipv6() {
+        let is_of_ipv6 = |seen: &[&str]| {
+            let hello = |ip: &&str| Hello { seen: ip.parse().ok(), ..Hello::of_this_process(0, 7) };
+            is_of_ipv6(&seen.iter().map(hello).collect::<Vec<_>>())
+        };
+        for six in [&["::1", "::1"][..], &["127.0.0.1", "fd00::2"], &["::1", "fe80::2%1", "fd00::3"]] {
+            assert!(is_of_ipv6(six), "{six:?}");
+        }
+        for four in
+            [&["127.0.0.1", "127.0.0.1"][..], &["::1", "10.0.0.2"], &["::1", "10.0.0.2", "fd00::3"], &[]]
+        {
+            assert!(!is_of_ipv6(four), "{four:?}");
+        }
     }
 
     #[test]

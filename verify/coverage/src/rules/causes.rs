@@ -130,7 +130,7 @@ fn name(host: u32) -> String {
 }
 
 fn run(hosts: u32) -> Run {
-    let place = |host| Place { host: name(host), cpus: "0".into(), online: 2, governor: None };
+    let place = |host| Place { host: name(host), cpus: "0".into(), online: 2, governor: None, quota: None };
     Run {
         id: "simulated".into(),
         argv: Vec::new(),

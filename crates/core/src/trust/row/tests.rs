@@ -15,6 +15,7 @@ fn quiet<'a>(samples: &'a [f64], summary: &'a Summary) -> RowFacts<'a> {
         summary,
         legs_per_sample: 1.0,
         counters: Counters::default(),
+        quota: None,
         grown: &[],
         wall_ns: 1e9,
         ranks: 2,
@@ -197,4 +198,34 @@ fn rounds_that_differ_by_more_than_their_scatter_have_a_mark() {
     assert_eq!(several_levels(&rounds(&drift, 16), &row), None);
     assert_eq!(several_levels(&[], &row), None);
     assert_eq!(several_levels(&rounds(&[3000.0], 16), &row), None);
+}
+
+#[test]
+fn stops_by_a_quota_are_named_with_it_and_accuse_no_other_program() {
+    let samples = ramp();
+    let summary = Summary::new(&samples).unwrap();
+    let with = |number: u64, quota: Option<u64>| {
+        let stops = QuotaStops { number, ns: 340_000_000 };
+        let counters =
+            Counters { preemptions: 1, waited_ns: 300_000_000, slices: 9, stops, ..Counters::default() };
+        let quota = quota.and_then(|us| CpuQuota::new(us, 100_000));
+        of_row(RowFacts { counters, quota, ..quiet(&samples, &summary) })
+    };
+    let [stopped, preempted, waited]: [Mark; 3] = with(12, Some(150_000)).try_into().unwrap();
+    assert_eq!((stopped.code, stopped.level), (MarkCode::QuotaStops, Level::Caution));
+    assert!(stopped.short.starts_with("stopped 12x by quota (up to "), "{}", stopped.short);
+    let expected = "the control group, with a quota of 1.5 CPUs, stopped the ranks 12 times, for 340 ms added over CPUs, ";
+    assert!(stopped.advice.starts_with(expected), "{}", stopped.advice);
+    for mark in [stopped.advice, preempted.advice, waited.advice] {
+        assert!(mark.contains("raise the quota") && !mark.contains("other programs"), "{mark}");
+    }
+    assert!(
+        with(1, None)[0]
+            .advice
+            .starts_with("the control group stopped the ranks once, for 340 ms added over CPUs, ")
+    );
+    let [preempted, waited]: [Mark; 2] = with(0, Some(150_000)).try_into().unwrap();
+    assert!([preempted, waited].iter().all(|mark| mark.advice.contains("stop other programs")));
+    // Two ranks in all of 50 stops are all samples.
+    assert_eq!(with(50, None)[0].effect, None);
 }

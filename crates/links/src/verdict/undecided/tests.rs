@@ -84,8 +84,13 @@ impl Machine {
     }
 
     fn run(self) -> Run {
-        let place =
-            |host| Place { host: format!("h{}", host + 1), cpus: "0".into(), online: 2, governor: None };
+        let place = |host| Place {
+            host: format!("h{}", host + 1),
+            cpus: "0".into(),
+            online: 2,
+            governor: None,
+            quota: None,
+        };
         Run {
             places: (0..self.hosts).map(place).collect(),
             clock: ClockFacts { source: "tsc".into(), resolution_ns: 1, overhead_ns: 9 },
@@ -139,6 +144,16 @@ fn a_link_whose_ranks_always_waited_is_neither_slow_nor_clear() {
         }
     }
     assert!(reasons[1] >= 20, "most are slow while they wait: {reasons:?}");
+}
+
+#[test]
+fn ranks_that_a_quota_stopped_accuse_no_other_program() {
+    let mut sweep = Machine { busy_link: Some([1, 3]), ..QUIET }.sweep(3);
+    assert_eq!(sweep.remedy_of_waiting(), "stop other programs and repeat");
+    let mut row = QUIET.row([1, 3], None, &mut Dice(SplitMix64(1)));
+    row.trust = vec![Mark::new(MarkCode::QuotaStops, "stopped 9x by quota", "").at(Level::Note)];
+    sweep.add(&row);
+    assert_eq!(sweep.remedy_of_waiting(), "raise the CPU quota of the ranks and repeat");
 }
 
 /// A time limit far above all times is met by rows of any kind; one far below is missed by rows without waiting only.

@@ -129,8 +129,13 @@ impl Machine {
     }
 
     fn run(self, launch: usize) -> Run {
-        let place =
-            |host| Place { host: format!("h{}", host + 1), cpus: "0".into(), online: 2, governor: None };
+        let place = |host| Place {
+            host: format!("h{}", host + 1),
+            cpus: "0".into(),
+            online: 2,
+            governor: None,
+            quota: None,
+        };
         let plan = [("launch", launch), ("launches", self.launches)];
         Run {
             places: (0..self.hosts).map(place).collect(),

@@ -163,7 +163,7 @@ impl Team for SimulatedTeam {
     }
 
     fn place(&self) -> Place {
-        Place { host: host_name(0), cpus: "0-9".into(), online: 1024, governor: None }
+        Place { host: host_name(0), cpus: "0-9".into(), online: 1024, governor: None, quota: None }
     }
 
     fn barrier(&self) -> Result<()> {
