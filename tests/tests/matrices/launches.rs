@@ -9,6 +9,15 @@ use rustix::process::Signal;
 const SMALL: &str = "p2p.latency p2p.bw --sizes 8,64 --max-time 20ms";
 
 #[test]
+fn a_budget_bounds_a_fixed_number_of_launches() {
+    let run = |options: &str| Job::ombx(&format!("run p2p.latency --sizes 8 --max-time 5ms {options}")).run();
+    let few = run("--launches 4 --budget 1ms").expect(0);
+    assert!(few.stderr.contains("ombx: 1 instead of 4 launches, because each takes "), "{few}");
+    let all = run("--launches 2 --budget 10m").expect(0);
+    assert!(all.stdout.contains("2 launches in ") && !all.stderr.contains("instead of"), "{all}");
+}
+
+#[test]
 fn a_run_has_at_least_six_launches_and_each_format_one_row_per_case() {
     let files = Files::default();
     let out = files.path("r.jsonl");

@@ -182,6 +182,9 @@ pub(crate) fn job(
         None if is_of_one_launch => Launches::ONE,
         None => args.launches.launches(args.effort.precision),
     };
+    if launches.chosen() == Some(1) && args.launches.budget.is_some() {
+        return Err(Error::usage("--budget is for several launches: leave it out for one launch"));
+    }
     if args.launches.seed.is_some() && launches.is_one() {
         return Err(Error::usage(
             "--seed chooses the order of several launches: leave it out for one launch",
