@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ombx_record::file;
-use ombx_tests::{Files, Job, results};
+use ombx_tests::{Files, Job, mpi, results};
 use rustix::process::Signal;
 
 const SMALL: &str = "p2p.latency p2p.bw --sizes 8,64 --max-time 20ms";
@@ -13,7 +13,8 @@ fn a_suite_says_why_all_benchmarks_have_one_launch() {
     let files = Files::default();
     let run = |entries: &str| {
         let suite = files.write("s.toml", format!("[defaults]\nsizes = '8'\nmax-time = '5ms'\n{entries}"));
-        Job::ombx("run").arg(suite).run().expect(0)
+        // Without --quick, as users type it.
+        Job::new(mpi::ombx()).env("OMBX_MPIEXEC", mpi::mpiexec()).arg("run").arg(suite).run().expect(0)
     };
     let aligned = "[[entry]]\nrun = 'p2p.latency'\nalignment = '3'\n";
     let other = "[[entry]]\nrun = 'p2p.bw'\n";
