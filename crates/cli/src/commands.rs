@@ -19,8 +19,9 @@ pub(crate) mod run;
 mod show;
 #[cfg(feature = "sockets")]
 mod sockets;
+mod spelling;
 
-use std::{ffi::OsString, path::Path};
+use std::{env, ffi::OsString, path::Path};
 
 use clap::{
     ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand,
@@ -203,10 +204,11 @@ pub(crate) fn parse(
 /// Runs the command that the words name, read by this parser, and returns the exit code.
 fn execute(registry: &Registry, parser: &clap::Command, words: Vec<OsString>) -> Result<u8> {
     argv::check_lengths(&words)?;
-    match parse(parser, words.clone()) {
+    let ended = match parse(parser, words.clone()) {
         Ok((command, matches)) => perform(registry, parser, command, &matches),
         Err(error) => unparsed(registry, parser, &words, &error),
-    }
+    };
+    ended.map_err(|error| spelling::of_drop_in(parser, &words, &env::args_os().collect::<Vec<_>>(), error))
 }
 
 /// Runs a command and returns the exit code.

@@ -373,7 +373,6 @@ mod tests {
             ("warmup", "max-time"),
             ("warmup", "duration"),
             ("launches", "quick"),
-            ("launches", "budget"),
             ("hosts", "hostfile"),
             ("interval", "quiet"),
             ("no-verify", "verify"),

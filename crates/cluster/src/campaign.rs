@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use crate::{
     cluster::{Cluster, Launcher, LauncherChoice, Options, checksum},
-    collect, execute,
+    execute,
     inventory::Inventory,
-    parallel,
+    pair_sweep, parallel,
     plan::{self, Job, Pairs, Stage},
     preflight,
     record::{self, Ending, FinishedJob, RunDirectory},
@@ -186,7 +186,7 @@ fn measure(cluster: &Cluster, rounds: Vec<Vec<Job>>) -> Result<u8> {
         run_round(cluster, round, &mut finished)?;
     }
     if cluster.options.suite == "links" && finished.len() > 1 {
-        for pair in collect::judge_pairs(cluster, &finished).1 {
+        for pair in pair_sweep::collect(cluster, &finished).again() {
             let job = Job::pair(Stage::Again, &cluster.inventory.hosts, pair);
             run_round(cluster, vec![job], &mut finished)?;
         }

@@ -1,19 +1,17 @@
-//! Results of the jobs: link matrix, and verdicts on which hosts and links are slow.
+//! Results of the jobs: link matrix, and counters of hosts.
 
-use std::{borrow::Cow, collections::BTreeMap, path::Path, time::Duration};
+use std::{path::Path, time::Duration};
 
-use ombx_links::verdict::{self, HostGroups, Hosts, LinkSweep};
 use ombx_record::{
     error::{Error, Result},
-    link::{ALONE, RETEST},
+    link::RETEST,
     result::{Measurement, Outcome, Run},
-    verdict::{Conclusion, Verdict},
 };
 
 use crate::{
     cluster::Cluster,
     parallel,
-    plan::{Job, Stage},
+    plan::Job,
     record::{Ending, FinishedJob},
     remote::{ScriptEnd, ScriptFiles},
     script,
@@ -23,51 +21,6 @@ use crate::{
 const HEADER: &str = "job,stage,from_host,to_host,from,to,bytes,depth,retest,outcome,reason,check,n,median_ns,sample_min_ns,mb_per_s,trust";
 /// Number of columns.
 const COLUMNS: usize = 17;
-/// Slowest links of each size that are measured again, besides outliers.
-const SLOWEST: usize = 1;
-
-/// Judges the jobs of single pairs. Each host counts as one rank for [`verdict`]. Returns also the pairs to measure again; none if nothing is
-/// slow.
-pub(crate) fn judge_pairs(cluster: &Cluster, finished: &[FinishedJob]) -> (Verdict, Vec<[usize; 2]>) {
-    let indices: BTreeMap<&str, usize> =
-        (0..cluster.facts.len()).filter_map(|host| Some((cluster.fact(host, "hostname")?, host))).collect();
-    // The index of the host of a rank, as text.
-    let host = |run: &Run, row: &Measurement, axis: &str| {
-        let rank: usize = row.axes.get(axis)?.parse().ok()?;
-        indices.get(run.places.get(rank)?.host.as_str()).map(usize::to_string)
-    };
-    let mut hosts = Hosts::new(cluster.inventory.hosts.iter().map(|host| host.name.as_str()));
-    let mut sweep = LinkSweep::default();
-    for job in finished.iter().map(|finished| &finished.job).filter(|job| job.is_pair()) {
-        for run in cluster.record.runs(job) {
-            if sweep.hosts.ranks() == 0 {
-                sweep = LinkSweep::of_run(&run.run);
-                hosts = hosts.grouped(&HostGroups::of_plan(&run.run.plan));
-                sweep.hosts = hosts.clone();
-            }
-            for mut row in run.each_row().map(Cow::into_owned) {
-                let ends = (host(&run.run, &row, "from"), host(&run.run, &row, "to"));
-                let (Some(from), Some(to)) = ends else { continue };
-                row.axes.extend([("from".into(), from), ("to".into(), to)]);
-                if job.stage == Stage::Again {
-                    row.axes.insert(RETEST.into(), ALONE.into());
-                }
-                sweep.add(&row);
-            }
-        }
-    }
-    let verdict = sweep.verdict();
-    let mut again: Vec<[usize; 2]> = Vec::new();
-    if verdict.conclusion == Conclusion::Slow {
-        for link in verdict::retest_candidates(&sweep.times().0, &hosts, SLOWEST) {
-            let pair = [link.from.min(link.to) as usize, link.from.max(link.to) as usize];
-            if !again.contains(&pair) {
-                again.push(pair);
-            }
-        }
-    }
-    (verdict, again)
-}
 
 /// Returns the text of `links.csv`. A failed pair has a line for each direction without figures.
 pub(crate) fn matrix(cluster: &Cluster, jobs: &[FinishedJob]) -> Result<String> {

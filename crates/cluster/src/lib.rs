@@ -31,6 +31,7 @@ mod execute;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 pub mod inventory;
+mod pair_sweep;
 mod parallel;
 pub mod plan;
 mod preflight;

@@ -15,7 +15,7 @@ use ombx_record::{
 
 use crate::{
     cluster::{Cluster, FailOn},
-    collect, parallel,
+    collect, pair_sweep, parallel,
     plan::{Job, Stage},
     record::{self, Ending, FinishedJob},
 };
@@ -28,7 +28,8 @@ pub(crate) fn conclude(cluster: &Cluster, finished: &[FinishedJob]) -> Result<u8
     if cluster.options.suite == "links" {
         cluster.record.write("links.csv", &collect::matrix(cluster, finished)?)?;
     }
-    let (text, conclusion) = summary(cluster, finished);
+    let of_pairs = judge_pairs(cluster, finished)?;
+    let (text, conclusion) = summary(cluster, finished, of_pairs);
     cluster.record.write("summary.txt", &text)?;
     record::print_line(format_args!("\n{text}"));
     if let Err(reason) = report(cluster, finished) {
@@ -59,8 +60,25 @@ fn interrupted(code: u8, by_signal: Option<u8>) -> u8 {
     by_signal.filter(|_| code == FAILED).unwrap_or(code)
 }
 
+/// Judges the pairs of hosts, and writes them as one result file. Returns `None` without pairs.
+fn judge_pairs(cluster: &Cluster, finished: &[FinishedJob]) -> Result<Option<Verdict>> {
+    if cluster.options.suite != "links" || !finished.iter().any(|finished| finished.job.is_pair()) {
+        return Ok(None);
+    }
+    let sweep = pair_sweep::collect(cluster, finished);
+    let verdict = sweep.verdict();
+    if let Some(text) = sweep.result_file(&verdict)? {
+        cluster.record.write(pair_sweep::FILE, &text)?;
+    }
+    Ok(Some(verdict))
+}
+
 /// Returns the text of the summary, and the conclusion on the links if they were measured.
-fn summary(cluster: &Cluster, finished: &[FinishedJob]) -> (String, Option<Conclusion>) {
+fn summary(
+    cluster: &Cluster,
+    finished: &[FinishedJob],
+    of_pairs: Option<Verdict>,
+) -> (String, Option<Conclusion>) {
     let failed: Vec<(&Job, &str)> = finished
         .iter()
         .filter_map(|FinishedJob { job, ending }| match ending {
@@ -78,7 +96,8 @@ fn summary(cluster: &Cluster, finished: &[FinishedJob]) -> (String, Option<Concl
         let pairs = finished.iter().map(|finished| &finished.job).filter(is_pair_of(host)).count();
         let _ = writeln!(text, "host {} is in {count} failed pairs of its {pairs}", cluster.host_name(host));
     }
-    let conclusion = (cluster.options.suite == "links").then(|| verdicts(cluster, finished, &mut text));
+    let conclusion =
+        (cluster.options.suite == "links").then(|| verdicts(cluster, finished, of_pairs, &mut text));
     if !cluster.left_out.is_empty() {
         let hosts = node_set::fold(cluster.left_out.iter().map(String::as_str));
         let _ = writeln!(text, "note: all this is without {hosts}, which could not be reached");
@@ -88,11 +107,13 @@ fn summary(cluster: &Cluster, finished: &[FinishedJob]) -> (String, Option<Concl
 
 /// Adds the verdicts, each with the name of its job, and returns the conclusion: a finding if one has one, else none if no job has a
 /// verdict on all hosts.
-fn verdicts(cluster: &Cluster, finished: &[FinishedJob], text: &mut String) -> Conclusion {
-    let mut found: Vec<(&str, Verdict)> = Vec::new();
-    if finished.iter().any(|finished| finished.job.is_pair()) {
-        found.push(("pairs", collect::judge_pairs(cluster, finished).0));
-    }
+fn verdicts(
+    cluster: &Cluster,
+    finished: &[FinishedJob],
+    of_pairs: Option<Verdict>,
+    text: &mut String,
+) -> Conclusion {
+    let mut found: Vec<(&str, Verdict)> = of_pairs.into_iter().map(|verdict| ("pairs", verdict)).collect();
     for FinishedJob { job, ending } in finished {
         // An incomplete sweep may lack the links that the others are compared with.
         if !matches!(ending, Ending::Complete { .. }) || job.is_pair() {
@@ -128,20 +149,22 @@ fn often_failed(failed: &[(&Job, &str)]) -> BTreeMap<usize, usize> {
     counts
 }
 
-/// Writes `report.html` with `ombx report`.
+/// Writes `report.html` with `ombx report`: the pairs as one sweep, and each other job.
 fn report(cluster: &Cluster, finished: &[FinishedJob]) -> std::result::Result<(), String> {
     let has_run = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() > 0);
-    let all = finished.iter().flat_map(|finished| cluster.record.results(&finished.job));
-    let files: Vec<PathBuf> = all.filter(has_run).collect();
+    let directory = &cluster.record.directory;
+    let pairs = Some(directory.join(pair_sweep::FILE)).filter(has_run);
+    let is_own = |finished: &&FinishedJob| pairs.is_none() || !finished.job.is_pair();
+    let of_jobs = finished.iter().filter(is_own).flat_map(|finished| cluster.record.results(&finished.job));
+    let files: Vec<PathBuf> = pairs.iter().cloned().chain(of_jobs.filter(has_run)).collect();
     if files.is_empty() {
         return Err("no job has written a result".into());
     }
-    let mut command = Command::new(&cluster.binary);
-    command
-        .args(["report", "--force"])
-        .args(files)
-        .arg("-o")
-        .arg(cluster.record.directory.join("report.html"));
+    // The page names each file by its path in the directory of the run.
+    let named = files.iter().map(|file| file.strip_prefix(directory).unwrap_or(file));
+    let binary = std::path::absolute(&cluster.binary).map_err(|e| e.to_string())?;
+    let mut command = Command::new(binary);
+    command.current_dir(directory).args(["report", "--force"]).args(named).args(["-o", "report.html"]);
     let output = command.stdin(Stdio::null()).output().map_err(|e| e.to_string())?;
     if output.status.success() {
         Ok(())

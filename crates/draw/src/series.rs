@@ -164,7 +164,8 @@ pub(crate) fn collect<'a>(
             let headlines = match abscissa {
                 Abscissa::Size | Abscissa::Alignment => vec![(None, median)],
                 Abscissa::OfferedRate => {
-                    let p99 = p99(&row).map(|headline| (Some("p99"), own_quantity.of_headline(headline)));
+                    let p99 =
+                        p99(&row).map(|headline| (Some("p99 iteration"), own_quantity.of_headline(headline)));
                     std::iter::once((Some("median"), median)).chain(p99).collect()
                 }
             };

@@ -7,7 +7,7 @@ use ombx_record::error::{Error, Result};
 
 use crate::{
     build::{self, Build},
-    job::{Job, launches::LaunchCount, rank_job::RankJob},
+    job::{Job, rank_job::RankJob},
     launch::{
         self, detection, guard,
         start::{Bind, Launcher, Start},
@@ -67,7 +67,7 @@ pub fn run(job: &Job) -> Result<u8> {
     if start.rendezvous.is_some() && !sockets {
         return wrong("--rendezvous is for benchmarks over sockets: leave it out");
     }
-    if matches!(job.launches.count, LaunchCount::Fixed(2..)) {
+    if job.launches.chosen().is_some_and(|count| count > 1) {
         return wrong(
             "--launches cannot repeat ranks that a launcher has started: repeat the launcher's command with -o FILE --append",
         );

@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::{
-    event::{Event, Round},
+    event::{Event, Round, Rounds},
     file::lines::Checksum,
     link,
     result::{Growth, Measurement, Run, RunOutcome, Tally},
@@ -185,6 +185,19 @@ impl RunWithRows {
         let end = self.end.map(|(outcome, tally)| Event::End { outcome, tally });
         let run = Event::Run(Cow::Borrowed(&self.run));
         std::iter::once(run).chain(rounds).chain(rows).chain(grown).chain(verdict).chain(end)
+    }
+
+    /// Returns the run as a file keeps it: ordinary links without samples, in rounds.
+    #[must_use]
+    pub fn in_rounds(mut self) -> RunWithRows {
+        let mut rounds = Rounds::default();
+        for row in std::mem::take(&mut self.rows) {
+            let (ended, taken) = rounds.add(&row);
+            self.rounds.extend(ended);
+            self.rows.extend((!taken).then_some(row));
+        }
+        self.rounds.extend(rounds.end());
+        self
     }
 
     /// Returns the number of all rows.

@@ -18,7 +18,7 @@ use ombx_record::{
 use crate::{
     FormattedRow, Renderer, Scope, Shown,
     table::{
-        cells::{NO_VALUE, TRUST},
+        cells::{Fitted, NO_VALUE, TRUST, fitted_keeping},
         failed, format_row, other_states, titles,
     },
 };
@@ -32,6 +32,10 @@ pub enum Markup {
     /// LaTeX; the document needs `\usepackage{booktabs,siunitx}`.
     Latex,
 }
+
+/// Width of a LaTeX table in characters: an article of one column has 345 pt, and a digit of its 10 pt letters 5 pt. Three fewer, because
+/// two blanks beside a column are 10 pt here and 12 pt there.
+const LATEX_WIDTH: usize = 66;
 
 /// Axes of links that are columns, not parts of the heading.
 const ENDS: [&str; 2] = ["from", "to"];
@@ -145,16 +149,31 @@ impl Document {
             cells.iter_mut().for_each(|row| _ = row.pop());
         }
         self.shown.choose(&mut titles, &mut cells);
+        let first =
+            titles.iter().position(|title| title.starts_with("95% ")).map_or(titles.len(), |at| at + 1);
         let unit = self.metric.map_or("", |metric| self.shown.units.name(metric));
-        for title in titles.iter_mut().filter(|title| lacks_unit(title)) {
-            *title += &format!(" ({})", polished(unit));
-        }
+        let unit = format!("({})", polished(unit));
         let notes = skips.iter().map(|(why, count)| format!("Skipped, {count} times: {why}"));
-        let notes: Vec<String> = notes.collect();
-        let table = Cells { titles, rows: cells };
+        let mut notes: Vec<String> = notes.collect();
         match self.markup {
-            Markup::Markdown => self.markdown(out, &table, &notes),
-            Markup::Latex => self.latex(out, &table, &notes),
+            Markup::Markdown => {
+                for title in titles.iter_mut().filter(|title| lacks_unit(title)) {
+                    *title += &format!(" {unit}");
+                }
+                self.markdown(out, &Cells { titles, rows: cells }, &notes)
+            }
+            Markup::Latex => {
+                // Chosen columns are not left out.
+                let width = self.shown.columns.is_empty().then_some(LATEX_WIDTH);
+                let Fitted { titles, rows, left_out } = fitted_keeping(first, titles, cells, width);
+                if !left_out.is_empty() {
+                    let left_out = left_out.join(", ");
+                    notes.push(format!(
+                        "Too wide for one column of article: {left_out}. ombx show --columns chooses columns."
+                    ));
+                }
+                self.latex(out, &Cells { titles, rows }, &unit, &notes)
+            }
         }
     }
 
@@ -173,7 +192,7 @@ impl Document {
         notes.iter().try_for_each(|note| writeln!(out, "\n{}", markdown(note)))
     }
 
-    fn latex(&mut self, out: &mut dyn Write, table: &Cells, notes: &[String]) -> Result<()> {
+    fn latex(&mut self, out: &mut dyn Write, table: &Cells, unit: &str, notes: &[String]) -> Result<()> {
         writeln!(out, "% needs \\usepackage{{booktabs,siunitx}}")?;
         notes.iter().try_for_each(|note| writeln!(out, "% {note}"))?;
         if table.rows.is_empty() {
@@ -190,7 +209,13 @@ impl Document {
         writeln!(out, "  \\caption{{{}. {}.}}", latex(&self.heading), latex(&self.banner))?;
         writeln!(out, "  \\label{{{label}}}")?;
         writeln!(out, "  \\begin{{tabular}}{{{align}}}\n    \\toprule")?;
-        writeln!(out, "    {} \\\\\n    \\midrule", line(&table.titles))?;
+        writeln!(out, "    {} \\\\", line(&table.titles))?;
+        let unit_of = |title: &String| if lacks_unit(title) { unit.to_owned() } else { String::new() };
+        let units: Vec<String> = table.titles.iter().map(unit_of).collect();
+        if units.iter().any(|unit| !unit.is_empty()) {
+            writeln!(out, "    {} \\\\", line(&units))?;
+        }
+        writeln!(out, "    \\midrule")?;
         table.rows.iter().try_for_each(|row| writeln!(out, "    {} \\\\", line(row)))?;
         writeln!(out, "    \\bottomrule\n  \\end{{tabular}}\n\\end{{table}}")
     }
@@ -226,7 +251,10 @@ impl Cells {
     /// Returns how LaTeX aligns a column.
     fn column(&self, at: usize) -> Column {
         if self.is_text(at) {
-            return Column::Text;
+            let lines = || self.rows.iter().flat_map(|row| row[at].lines());
+            let is_broken = self.rows.iter().any(|row| row[at].contains('\n'));
+            let width = lines().map(|line| line.chars().count()).max().filter(|_| is_broken);
+            return width.map_or(Column::Text, Column::Paragraph);
         }
         let figures = || self.rows.iter().map(|row| row[at].as_str()).filter(|cell| !is_empty(cell));
         let ends: Option<Vec<(&str, &str)>> = figures().map(|cell| cell.split_once(" .. ")).collect();
@@ -251,6 +279,8 @@ fn is_empty(cell: &str) -> bool {
 /// Alignment of a column of LaTeX.
 enum Column {
     Text,
+    /// Text that is broken into lines of this many characters.
+    Paragraph(usize),
     Right,
     Decimal(Digits),
     Interval(Digits, Digits),
@@ -285,6 +315,7 @@ impl Column {
     fn specification(&self) -> String {
         match self {
             Column::Text => "l".into(),
+            Column::Paragraph(characters) => format!("p{{{}em}}", *characters as f64 / 2.0),
             Column::Right => "r".into(),
             Column::Decimal(digits) => digits.specification(),
             Column::Interval(low, high) => {
@@ -301,6 +332,7 @@ impl Column {
             (Column::Interval(..), None) => format!("\\multicolumn{{2}}{{c}}{{{}}}", latex(cell)),
             (Column::Decimal(_), _) if is_number => cell.to_owned(),
             (Column::Decimal(_), _) => format!("{{{}}}", latex(cell)),
+            (Column::Paragraph(_), _) => latex(&cell.replace('\n', " ")),
             (Column::Text | Column::Right, _) => latex(cell),
         }
     }

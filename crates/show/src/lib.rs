@@ -82,6 +82,11 @@ pub trait Renderer {
     }
 }
 
+/// Metrics of tables.
+const METRICS: [Metric; 2] = [Metric::Latency, Metric::Bandwidth];
+/// Titles of columns that say what a row is.
+const LABELS: [&str; 3] = ["bytes", "from", "to"];
+
 /// Percentile that tables show by default.
 const USUAL: f64 = 99.0;
 
@@ -116,14 +121,37 @@ impl Shown {
         title.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     }
 
-    /// Returns the positions of the chosen columns, each once.
+    /// Returns the positions of the chosen columns, each once. A table without one of them has its counterpart: of times the table of a
+    /// bandwidth has rates. A table without any chosen figure keeps its headline.
     fn positions(&self, titles: &[String]) -> Vec<usize> {
-        let all = titles.iter().enumerate();
         if self.columns.is_empty() {
             return (0..titles.len()).collect();
         }
-        let of = |name| all.clone().filter(move |(_, title)| Shown::names(name, title)).map(|(at, _)| at);
-        each_once(self.columns.iter().flat_map(|name| of(name).collect::<Vec<_>>()))
+        let of = |name: &str| -> Vec<usize> {
+            (0..titles.len()).filter(|at| Shown::names(name, &titles[*at])).collect()
+        };
+        let found: Vec<Vec<usize>> = self.columns.iter().map(|name| of(name)).collect();
+        let lacks_some = found.iter().any(Vec::is_empty);
+        let with_counterparts = found.into_iter().zip(&self.columns).flat_map(|(found, name)| {
+            if found.is_empty() { self.counterpart(name).map_or(Vec::new(), |name| of(&name)) } else { found }
+        });
+        let mut positions = each_once(with_counterparts);
+        let is_figure = |at: &usize| !LABELS.contains(&titles[*at].as_str());
+        if lacks_some && !positions.iter().any(is_figure) {
+            positions.extend(METRICS.into_iter().flat_map(|metric| of(self.units.name(metric))));
+        }
+        positions
+    }
+
+    /// Returns the name of the column that a table of the other metric has in place of one of this name.
+    fn counterpart(&self, name: &str) -> Option<String> {
+        let [time, rate] = METRICS.map(|metric| self.units.name(metric));
+        if let Some((_, other)) = [(time, rate), (rate, time)].iter().find(|(one, _)| Shown::names(name, one))
+        {
+            return Some((*other).to_owned());
+        }
+        let percentile = name.split(' ').next()?.strip_prefix(['p', 'P'])?.parse().ok()?;
+        Some(percentile_name(Metric::Bandwidth, percentile))
     }
 
     /// Keeps the chosen columns of a table.

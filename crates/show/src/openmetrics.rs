@@ -34,7 +34,7 @@ const FAMILIES: &str = "\
 ombx_latency|seconds|Median time of one leg: the median of the launches' medians in the most frequent state of the machine.|the median time within the run
 ombx_latency_lowest_launch|seconds|Median time of the fastest launch.|
 ombx_latency_highest_launch|seconds|Median time of the slowest launch.|
-ombx_latency_p99|seconds|99th percentile of the time of one leg, over single iterations: the median of launches.|the 99th percentile
+ombx_latency_p99|seconds|99th percentile of the time of one leg, over the single iterations of all launches.|the 99th percentile
 ombx_bandwidth|bytes_per_second|Bandwidth at the median time.|the bandwidth
 ombx_bandwidth_lowest_launch|bytes_per_second|Bandwidth at the median time of the slowest launch.|
 ombx_bandwidth_highest_launch|bytes_per_second|Bandwidth at the median time of the fastest launch.|

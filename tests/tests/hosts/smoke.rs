@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use ombx_record::verdict::Conclusion;
 use ombx_tests::{Files, Job, results};
 
 use crate::testbed::{Bed, cluster_bench};
@@ -26,6 +27,14 @@ fn links_of_two_hosts_end_with_a_report() {
     ] {
         assert!(matrix.contains(line), "{line}: {matrix}");
     }
+    // Hosts are the ranks of the sweep over all pairs, which the page shows in place of each job.
+    let pairs = results::run_of(&bed.runs().join("latest/pairs.jsonl"));
+    let hosts: Vec<&str> = pairs.run.places.iter().map(|place| place.host.as_str()).collect();
+    assert_eq!((hosts, pairs.each_row().count()), (vec!["h1", "h2"], 4));
+    let verdict = pairs.verdict.expect("a verdict");
+    assert_eq!(verdict.conclusion, Conclusion::None);
+    let page = bed.kept("report.html");
+    assert!(page.contains("<h3>pairs.jsonl</h3>") && !page.contains("jobs/pairs-h1-h2"), "{page}");
     let run = results::run_of(&bed.runs().join("latest/jobs/pairs-h1-h2/results.jsonl"));
     assert!(run.rows.iter().all(|row| row.summary.is_some()));
     let hosts: Vec<&str> = run.run.places.iter().map(|place| place.host.as_str()).collect();

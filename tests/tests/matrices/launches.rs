@@ -3,10 +3,36 @@
 use std::collections::BTreeSet;
 
 use ombx_record::file;
-use ombx_tests::{Files, Job, results};
+use ombx_tests::{Files, Job, mpi, results};
 use rustix::process::Signal;
 
 const SMALL: &str = "p2p.latency p2p.bw --sizes 8,64 --max-time 20ms";
+
+#[test]
+fn a_suite_says_why_all_benchmarks_have_one_launch() {
+    let files = Files::default();
+    let run = |entries: &str| {
+        let suite = files.write("s.toml", format!("[defaults]\nsizes = '8'\nmax-time = '5ms'\n{entries}"));
+        // Without --quick, as users type it.
+        Job::new(mpi::ombx()).env("OMBX_MPIEXEC", mpi::mpiexec()).arg("run").arg(suite).run().expect(0)
+    };
+    let aligned = "[[entry]]\nrun = 'p2p.latency'\nalignment = '3'\n";
+    let other = "[[entry]]\nrun = 'p2p.bw'\n";
+    let both = run(&format!("{aligned}{other}"));
+    let note = "ombx: the ranks start once, also for benchmarks without --alignment, because --alignment of p2p.latency ";
+    assert!(both.stderr.contains(note) && both.stdout.contains("\n1 launch"), "{both}");
+    let alone = run(aligned);
+    assert!(!alone.stderr.contains("the ranks start once") && alone.stdout.contains("\n1 launch"), "{alone}");
+}
+
+#[test]
+fn a_budget_bounds_a_fixed_number_of_launches() {
+    let run = |options: &str| Job::ombx(&format!("run p2p.latency --sizes 8 --max-time 5ms {options}")).run();
+    let few = run("--launches 4 --budget 1ms").expect(0);
+    assert!(few.stderr.contains("ombx: 1 instead of 4 launches, because each takes "), "{few}");
+    let all = run("--launches 2 --budget 10m").expect(0);
+    assert!(all.stdout.contains("2 launches in ") && !all.stderr.contains("instead of"), "{all}");
+}
 
 #[test]
 fn a_run_has_at_least_six_launches_and_each_format_one_row_per_case() {

@@ -112,12 +112,5 @@ pub(crate) fn mistake_sentence(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::ArgumentConflict && sentence.contains("--quick") {
         return format!("{sentence}: --quick starts the ranks once; leave it out");
     }
-    let is_number_and_time = ["--launches", "--budget"].iter().all(|option| sentence.contains(option));
-    if error.kind() == ErrorKind::ArgumentConflict && is_number_and_time {
-        return format!(
-            "{sentence}: a time ends a run after as many launches as fit into it, and a number whenever they are \
-             done; leave out one of them, or bound each row by --max-time"
-        );
-    }
     sentence
 }

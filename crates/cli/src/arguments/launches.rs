@@ -16,8 +16,8 @@ const FIRST_ANSWER: Duration = Duration::from_secs(3);
 /// How many times the ranks are started.
 #[derive(Debug, Args)]
 pub(crate) struct LaunchesArgs {
-    /// Start the ranks this many times [default: 9 or more, until --precision or --budget is reached]
-    #[arg(long, value_name = "L", value_parser = values::number::<u32>(1..=10_000), conflicts_with = "budget", help_heading = "How long")]
+    /// Start the ranks this many times, or fewer within --budget [default: 9 or more, until --precision or --budget is reached]
+    #[arg(long, value_name = "L", value_parser = values::number::<u32>(1..=10_000), help_heading = "How long")]
     pub(crate) launches: Option<u32>,
     /// Start the ranks once: a first look
     ///
@@ -37,10 +37,11 @@ pub(crate) struct LaunchesArgs {
 impl LaunchesArgs {
     /// Returns the launches that the user wants. `precision` is a fraction of the median.
     pub(crate) fn launches(&self, precision: Option<f64>) -> Launches {
-        let count = match self.launches {
+        let count = match (self.launches, self.budget) {
             _ if self.quick => LaunchCount::Fixed(1),
-            Some(count) => LaunchCount::Fixed(count),
-            None => {
+            (Some(count), Some(budget)) => LaunchCount::AtMost { count, budget },
+            (Some(count), None) => LaunchCount::Fixed(count),
+            (None, _) => {
                 let budget = self.budget.unwrap_or(USUAL_BUDGET);
                 let is_asked = precision.is_some() || self.budget.is_some();
                 let enough = if is_asked { budget } else { FIRST_ANSWER };

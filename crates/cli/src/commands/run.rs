@@ -25,11 +25,12 @@ use ombx_host::performance::kernel_meter;
 use ombx_launch::{
     job::{self, Extent, Job, Work, launches::Launches, rank_job::parse_settings, selection},
     launch::{detection, mpiexec, start::Start},
-    result_file,
+    note_line, result_file,
 };
 use ombx_record::{
     error::{Error, Result},
     event::Event,
+    order::each_once,
     result::Run,
     unit,
 };
@@ -179,9 +180,21 @@ pub(crate) fn job(
                 "--alignment counts messages from another place in each launch: leave out --launches and --budget",
             ));
         }
-        None if is_of_one_launch => Launches::ONE,
+        None if is_of_one_launch => {
+            let is_chosen = args.launches.quick || args.launches.launches == Some(1);
+            if let Some(note) = one_launch_of_all(&parts)
+                && !is_chosen
+                && detection::launcher().is_none()
+            {
+                note_line!("ombx: {note}");
+            }
+            Launches::ONE
+        }
         None => args.launches.launches(args.effort.precision),
     };
+    if launches.chosen() == Some(1) && args.launches.budget.is_some() {
+        return Err(Error::usage("--budget is for several launches: leave it out for one launch"));
+    }
     if args.launches.seed.is_some() && launches.is_one() {
         return Err(Error::usage(
             "--seed chooses the order of several launches: leave it out for one launch",
@@ -202,6 +215,20 @@ pub(crate) fn job(
     let (work, read_from) = (Work::Benchmarks(parts), read_from.into_iter().collect());
     let settings = launch_settings.unwrap_or_default();
     Ok(Job { start, output, settings, work, extent, launches, read_from, against })
+}
+
+/// Returns why all parts have one launch, if some of them could have several.
+fn one_launch_of_all(parts: &[Part]) -> Option<String> {
+    let (aligned, others): (Vec<&Part>, Vec<&Part>) =
+        parts.iter().partition(|part| part.plan.chosen.has(&ALIGNMENT));
+    let names = aligned.iter().flat_map(|part| &part.choices).map(|choice| choice.bench.name);
+    let names = each_once(names).join(", ");
+    (!others.is_empty()).then(|| {
+        format!(
+            "the ranks start once, also for benchmarks without --alignment, because --alignment of {names} counts messages \
+             from another place in each launch: run it alone, and the others have several launches"
+        )
+    })
 }
 
 #[derive(Debug, Args)]

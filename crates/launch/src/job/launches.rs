@@ -43,6 +43,13 @@ impl Goal {
 pub enum LaunchCount {
     /// The number that the user chose.
     Fixed(u32),
+    /// The number that the user chose, or fewer if another launch would exceed the budget.
+    AtMost {
+        /// The number.
+        count: u32,
+        /// Maximum time.
+        budget: Duration,
+    },
     /// Until half the interval of every row reaches the goal, or `budget` is spent, or `enough` by at least 9. If the launches are
     /// spread over the budget, until it is spent.
     Until {
@@ -58,6 +65,14 @@ pub enum LaunchCount {
 impl Launches {
     /// A single launch.
     pub const ONE: Launches = Launches { count: LaunchCount::Fixed(1), seed: 0, goal: Goal::USUAL };
+
+    /// Returns the number of launches that the user chose; `None` if their number is open.
+    pub fn chosen(self) -> Option<u32> {
+        match self.count {
+            LaunchCount::Fixed(count) | LaunchCount::AtMost { count, .. } => Some(count),
+            LaunchCount::Until { .. } => None,
+        }
+    }
 
     /// Returns whether the job has a single launch.
     pub fn is_one(self) -> bool {

@@ -61,7 +61,7 @@ impl Repetition {
             LaunchCount::Until { budget, enough, .. } => {
                 Some(Schedule::new(job.launches.goal.precision, budget, enough))
             }
-            LaunchCount::Fixed(_) => None,
+            LaunchCount::Fixed(_) | LaunchCount::AtMost { .. } => None,
         };
         // The impact of a load is a quotient of two rows of one launch.
         let schedule =
@@ -86,8 +86,8 @@ impl Repetition {
 
     /// Returns the number of the next launch, from 1, and how many are expected.
     pub(super) fn position(&self) -> (u32, u32) {
-        let expected = match (&self.schedule, self.launches.count) {
-            (_, LaunchCount::Fixed(count)) => count,
+        let expected = match (&self.schedule, self.launches.chosen()) {
+            (_, Some(count)) => count,
             (Some(schedule), _) if self.done > 0 => {
                 schedule.expected(self.done, self.since.elapsed() / self.done)
             }
@@ -103,10 +103,7 @@ impl Repetition {
             return;
         }
         let number = self.done + 1;
-        let of = match self.launches.count {
-            LaunchCount::Fixed(count) => count,
-            LaunchCount::Until { .. } => MOST_LAUNCHES,
-        };
+        let of = self.launches.chosen().unwrap_or(MOST_LAUNCHES);
         settings.launch =
             Some(Launch { number, of, order: self.launches.seed.wrapping_add(u64::from(number)) });
         settings.row_time = self.most.map(|_| self.row_time);
@@ -140,7 +137,7 @@ impl Repetition {
         let Goal { precision, is_asked } = self.launches.goal;
         let ended = |why| Some(Ended { why, precision, is_asked });
         if self.are_sweeps {
-            return ended(Ending::Fixed).filter(|_| !self.is_below_fixed());
+            return ended(Ending::Fixed).filter(|_| !self.is_below_chosen());
         }
         if self.done == 1 {
             self.batches = cases.batches();
@@ -155,8 +152,16 @@ impl Repetition {
             // Another launch would skip the same cases, or fail in the same way.
             return ended(Ending::Fixed);
         }
+        let next = spent + spent / self.done;
         let Some(schedule) = &mut self.schedule else {
-            return ended(Ending::Fixed).filter(|_| !self.is_below_fixed());
+            return match self.launches.count {
+                _ if !self.is_below_chosen() => ended(Ending::Fixed),
+                LaunchCount::AtMost { count, budget } if next > budget => {
+                    self.say_too_few(progress, count, spent, ": give a longer --budget, or fewer cases");
+                    ended(Ending::Budget)
+                }
+                _ => None,
+            };
         };
         let of_row = |row: &Measurement| RowProgress {
             name: RowName::new(&row.key),
@@ -176,20 +181,22 @@ impl Repetition {
         });
         let ending =
             schedule.ending(ombx_estimate::launches::Progress { done: self.done, spent, rows: &rows });
-        let late = self.timeout.is_some_and(|timeout| spent + spent / self.done > timeout);
+        let late = self.timeout.is_some_and(|timeout| next > timeout);
         let ending = ending.or(late.then_some(Ending::Budget))?;
         if ending == Ending::Budget && self.done < LEAST_LONG_LAUNCHES {
-            let each = (spent / self.done).as_secs_f64();
             let option = if late { "--timeout" } else { "--budget" };
-            progress.suspend(|| {
-                note_line!(
-                    "ombx: {} instead of 6 launches, because each takes {each:.2} s: a 95 % interval needs 6. Give a \
-                     longer {option}, or fewer cases",
-                    self.done
-                );
-            });
+            let why = format!(": a 95 % interval needs 6. Give a longer {option}, or fewer cases");
+            self.say_too_few(progress, LEAST_LONG_LAUNCHES, spent, &why);
         }
         ended(ending)
+    }
+
+    /// Prints that the run ends after fewer launches than wanted, which have taken this time, and what to do.
+    fn say_too_few(&self, progress: &Progress, wanted: u32, spent: Duration, advice: &str) {
+        let (done, each) = (self.done, (spent / self.done).as_secs_f64());
+        progress.suspend(|| {
+            note_line!("ombx: {done} instead of {wanted} launches, because each takes {each:.2} s{advice}");
+        });
     }
 
     /// Returns the rows that the next launch leaves out.
@@ -197,8 +204,8 @@ impl Repetition {
         self.schedule.iter().flat_map(Schedule::left_out)
     }
 
-    fn is_below_fixed(&self) -> bool {
-        matches!(self.launches.count, LaunchCount::Fixed(count) if self.done < count)
+    fn is_below_chosen(&self) -> bool {
+        self.launches.chosen().is_some_and(|count| self.done < count)
     }
 
     /// Waits for the time of the next launch.

@@ -37,7 +37,7 @@ pub(crate) fn collect(runs: &RunList<'_>) -> Vec<LinkRun> {
             found.push(LinkRun { run, sweep: LinkSweep::default(), outcome: RunOutcome::Complete, verdict });
         }
         let Some(links) = found.last_mut() else { continue };
-        links.sweep.add_run(entry.run);
+        links.sweep.add_swept(entry.swept);
         if links.outcome == RunOutcome::Complete {
             links.outcome = entry.outcome();
         }

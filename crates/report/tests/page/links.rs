@@ -2,6 +2,7 @@
 
 use ombx_record::{
     file::ResultFile,
+    link,
     result::{Level, Mark, MarkCode, Measurement, Metric, Work},
     stats::Summary,
 };
@@ -47,6 +48,24 @@ fn the_heat_map_outlines_slow_links() {
     let shared = Mark::with_advice(MarkCode::SharedCpu, "s", "a");
     let html = rendered(&[("l", &links(&[shared]))]);
     assert!(html.contains("No verdict</span><div><p><b>Ranks share CPUs") && !html.contains("is slow"));
+}
+
+#[test]
+fn the_heat_map_has_links_in_rounds() {
+    let mut file = links(&[]);
+    let map = |file: &ResultFile| {
+        let html = rendered(&[("l", file)]);
+        let map = html.split_once("role=\"grid\"").and_then(|(_, rest)| rest.split_once("</svg>"));
+        map.expect("a map").0.to_owned()
+    };
+    let of_rows = map(&file);
+    let mut run = file.runs.remove(0);
+    for row in &mut run.rows {
+        row.key = link::key_of_link(&row.axes, row.bytes, row.depth);
+    }
+    file.runs.push(run.in_rounds());
+    assert_eq!((file.runs[0].rows.len(), file.runs[0].rounds.len()), (0, 1));
+    assert_eq!(map(&file), of_rows);
 }
 
 #[test]

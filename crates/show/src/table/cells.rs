@@ -383,10 +383,21 @@ pub(crate) struct Fitted {
 
 /// Fits a table to this many columns of a terminal; `None` means that there is no limit.
 pub(crate) fn fitted(titles: Vec<String>, rows: Vec<Vec<String>>, columns: Option<usize>) -> Fitted {
+    let all = titles.len();
+    fitted_keeping(all, titles, rows, columns)
+}
+
+/// Fits a table as [`fitted`] does, and leaves out any further column but the last one and this many first ones.
+pub(crate) fn fitted_keeping(
+    first: usize,
+    titles: Vec<String>,
+    rows: Vec<Vec<String>>,
+    columns: Option<usize>,
+) -> Fitted {
     let mut table = Fitted { titles, rows, left_out: Vec::new() };
     let Some(columns) = columns else { return table };
     while table.least_width() > columns
-        && let Some(spare) = table.spare()
+        && let Some(spare) = table.spare().or_else(|| (first..table.titles.len() - 1).next_back())
     {
         let title = table.leave_out(spare);
         // The smallest value says little without the largest.

@@ -18,8 +18,8 @@ use crate::arguments::{
 };
 
 /// Heading of the options of IMB, and of those that IMB-MT alone has.
-pub(super) const OF_IMB: &str = "As IMB";
-pub(super) const OF_THREADS: &str = "As IMB-MT";
+pub(crate) const OF_IMB: &str = "As IMB";
+pub(crate) const OF_THREADS: &str = "As IMB-MT";
 
 #[derive(Debug, Args)]
 pub(crate) struct ImbArgs {

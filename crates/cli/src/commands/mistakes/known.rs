@@ -129,6 +129,7 @@ pub(super) const KNOWN: &[(&str, &str)] = &[
     ("run p2p.latency --timeout 0", "is not a positive time"),
     ("run p2p.latency --max-time 100", "has no unit: write 100s or 100ms"),
     ("run p2p.latency --quick --budget 5s", "starts the ranks once"),
+    ("run p2p.latency --launches 1 --budget 5s", "leave it out for one launch"),
     ("run io.write", "io.write writes files: give a directory"),
     ("run io.*", "io.iread writes files: give a directory"),
     ("run io.write --directory", "a value is required for '--directory"),
