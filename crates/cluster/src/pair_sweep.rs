@@ -64,7 +64,7 @@ pub(crate) fn collect(cluster: &Cluster, finished: &[FinishedJob]) -> PairSweep 
     let failed = failed_rows(&sweep.rows, finished);
     sweep.rows.extend(failed);
     let place = |host: usize| {
-        let unknown = Place { host: String::new(), cpus: String::new(), online: 0, governor: None };
+        let unknown = Place { host: String::new(), cpus: String::new(), online: 0, governor: None, quota: None };
         Place { host: hosts.name(host).to_owned(), ..places.remove(&host).unwrap_or(unknown) }
     };
     sweep.run.places = (0..hosts.len()).map(place).collect();
