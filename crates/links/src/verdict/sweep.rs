@@ -475,12 +475,12 @@ impl LinkSweep {
         findings.nameable = detected.iter().filter_map(nameable).collect();
         findings.power = few_units::power_clause(&detected, &self.hosts);
         let delay = sizes.iter().map(|times| times.delay).fold(0.0, f64::max);
-        if let Some(power) = findings.power.as_mut().filter(|_| delay > 0.0) {
-            *power += &format!(
-                "; ranks waited for a CPU, which may have made times up to {:.2} times as long",
+        findings.waiting = (delay > 0.0).then(|| {
+            format!(
+                "ranks waited for a CPU, which may have made times up to {:.2} times as long",
                 delay.exp()
-            );
-        }
+            )
+        });
         findings
     }
 
@@ -636,6 +636,8 @@ pub(super) struct Findings {
     pub(super) doubt: Option<String>,
     /// Clause on the smallest slow link that would have been named.
     power: Option<String>,
+    /// Clause on what waiting for a CPU may have added to the times that decide.
+    waiting: Option<String>,
     /// Message sizes, and the factor of the fastest slow link that would have been named.
     nameable: Vec<Nameable>,
     /// Clause on the sample by which the links are judged.
@@ -728,6 +730,9 @@ impl Findings {
                 last.evidence.push(format!("besides, {power}, less slow ones more seldom"));
             }
             _ => {}
+        }
+        if let (Some(waiting), Some(last)) = (&self.waiting, all.last_mut()) {
+            last.evidence.push(waiting.clone());
         }
         let is_said =
             all.last().is_some_and(|last| self.undecided.iter().any(|clause| last.text.contains(clause)));

@@ -15,7 +15,7 @@ use ombx_record::{
     unit::counted,
 };
 
-use crate::verdict::{Hosts, MIN_FACTOR, TIMES_AGAIN, few_units::MAX_NAMEABLE};
+use crate::verdict::{Hosts, MIN_FACTOR, TIMES_AGAIN, few_units};
 
 /// Standard deviation of the smallest of one, two and three normally distributed values, in theirs (David and Nagaraja, Order Statistics).
 const SPREADS_OF_SHORTEST: [f64; 3] = [1.0, 0.826, 0.748];
@@ -264,8 +264,9 @@ impl LinkTimes {
         SPREADS_OF_SHORTEST[rows - 1] * if self.directed { 1.0 } else { std::f64::consts::SQRT_2 }
     }
 
-    /// Returns the rows that may decide: those in which no rank waited for a CPU. If less than half of the links would be left, also those that
-    /// waiting has lengthened little: by the smallest limit that leaves as many links as the largest would. A link that is measured again as often as others needs as many such rows. Otherwise none of its
+    /// Returns the rows that may decide: those in which no rank waited for a CPU. If less than half of the links would be left, or any would miss
+    /// among those of few ranks, which are judged together, also those that waiting has lengthened little: by the smallest limit that leaves
+    /// as many links as the largest would. A link that is measured again as often as others needs as many such rows. Otherwise none of its
     /// rows decides.
     pub(super) fn decisive(&self) -> Cow<'_, LinkTimes> {
         if !self.has_waited() {
@@ -283,7 +284,9 @@ impl LinkTimes {
         let most = limits.last().map_or(0, |limit| links(&self.with_enough_rows(*limit)));
         // Each limit leaves at least as many links as a lower one.
         let without = links(&self.with_enough_rows(1.0));
-        let at = if 2 * without >= most {
+        let is_few =
+            most <= few_units::MAX_UNITS * (few_units::MAX_UNITS - 1) / if self.directed { 1 } else { 2 };
+        let at = if 2 * without >= most && !is_few {
             0
         } else {
             limits.partition_point(|limit| links(&self.with_enough_rows(*limit)) < most)
@@ -486,8 +489,8 @@ impl TimesBySize {
     }
 }
 
-/// Largest factor by which waiting may have lengthened a row that decides: a part that is slower by [`MAX_NAMEABLE`] must be named.
-pub(super) const MAX_DELAY: f32 = (MAX_NAMEABLE / MIN_FACTOR) as f32;
+/// Largest factor by which waiting may have lengthened a row that decides: a part that is slower by [`few_units::MAX_NAMEABLE`] must be named.
+pub(super) const MAX_DELAY: f32 = (few_units::MAX_NAMEABLE / MIN_FACTOR) as f32;
 
 /// Returns by how many times waiting for a CPU has made a row with these marks longer at most: 1 if no rank waited, infinite if it is unknown.
 pub(super) fn delay_of<'a>(marks: impl IntoIterator<Item = &'a Mark>) -> f32 {

@@ -180,9 +180,9 @@ fn a_demand_on_a_link_whose_ranks_waited_is_met_or_open() {
 /// hosts of which one is slow name it.
 const WAITING: [(u32, [f64; 2], [usize; 2]); 4] = [
     (5, [0.05, 0.05], [98, 98]),
-    (5, [0.2, 0.2], [0, 10]),
+    (5, [0.2, 0.2], [0, 15]),
     (5, [0.2, 0.05], [20, 80]),
-    (12, [0.2, 0.0], [0, 98]),
+    (12, [1.0, 0.0], [0, 98]),
 ];
 
 /// The bound counts the waiting of ranks; threads of the kernel wait about as long.
@@ -197,6 +197,6 @@ fn hosts_that_wait_a_little_are_seldom_accused_and_a_slow_one_is_named() {
         let named = counted(slow, |verdict| verdict.components() == [Component::HostBetween(2)]);
         let what =
             format!("{hosts} hosts that wait {bounded:?}: {accused} accused, {clear} clear, {named} named");
-        assert!(accused <= 6 && clear >= least_clear && named >= least_named, "{what}");
+        assert!(accused <= 2 && clear >= least_clear && named >= least_named, "{what}");
     }
 }
