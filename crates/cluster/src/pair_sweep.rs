@@ -33,6 +33,8 @@ const OF_JOBS: [&str; 4] = ["launch", "launches", "order", ombx_record::runs::CO
 pub(crate) struct PairSweep {
     /// The sweep with its rows; `None` if no pair has a row.
     run: Option<RunWithRows>,
+    /// Whether the job of a pair has failed.
+    is_broken: bool,
 }
 
 /// Returns the rows of all jobs of pairs, with the numbers of the hosts in the inventory instead of those of the ranks. A pair whose job
@@ -64,14 +66,16 @@ pub(crate) fn collect(cluster: &Cluster, finished: &[FinishedJob]) -> PairSweep 
     let failed = failed_rows(&sweep.rows, finished);
     sweep.rows.extend(failed);
     let place = |host: usize| {
-        let unknown = Place { host: String::new(), cpus: String::new(), online: 0, governor: None, quota: None };
+        let unknown =
+            Place { host: String::new(), cpus: String::new(), online: 0, governor: None, quota: None };
         Place { host: hosts.name(host).to_owned(), ..places.remove(&host).unwrap_or(unknown) }
     };
     sweep.run.places = (0..hosts.len()).map(place).collect();
     let named = facts.into_iter().map(|(host, facts)| (hosts.name(host).to_owned(), facts));
     sweep.run.hosts = HostFacts::grouped(named);
     sweep.grown = Growth::summed(sweep.grown);
-    PairSweep { run: Some(sweep) }
+    let is_failed = |one: &FinishedJob| one.job.is_pair() && matches!(one.ending, Ending::Failed { .. });
+    PairSweep { run: Some(sweep), is_broken: finished.iter().any(is_failed) }
 }
 
 /// Returns the run of a job as one over all hosts, without its places and facts.
@@ -112,6 +116,8 @@ fn failed_row(alike: &Measurement, ends: [u32; 2], reason: &str) -> Measurement 
         summary: None,
         trust: Vec::new(),
         grown: Vec::new(),
+        phases: Default::default(),
+        figures: Default::default(),
         ..alike.clone()
     };
     between(row, ends)
@@ -205,16 +211,17 @@ impl PairSweep {
 
     /// Returns the text of a result file with the sweep and its verdict; `None` if no pair has a row.
     pub(crate) fn result_file(self, verdict: &Verdict) -> Result<Option<String>> {
-        let text = self.run.map(|sweep| text_of(sweep, verdict));
+        let outcome = if self.is_broken { RunOutcome::Broken } else { RunOutcome::Complete };
+        let text = self.run.map(|sweep| text_of(sweep, outcome, verdict));
         text.transpose().map_err(|e| Error::storage(format!("{FILE}: {e}")))
     }
 }
 
 /// Returns the lines of a result file.
-fn text_of(mut sweep: RunWithRows, verdict: &Verdict) -> std::io::Result<String> {
+fn text_of(mut sweep: RunWithRows, outcome: RunOutcome, verdict: &Verdict) -> std::io::Result<String> {
     let mut tally = Tally::default();
     sweep.rows.iter().for_each(|row| tally.add(row));
-    sweep.end = Some((RunOutcome::Complete, tally));
+    sweep.end = Some((outcome, tally));
     sweep.verdict = Some(Box::new(verdict.clone()));
     let mut text = Vec::new();
     sweep.in_rounds().events().try_for_each(|event| file::write(&mut text, &event))?;

@@ -156,7 +156,7 @@ impl Bed {
     pub(crate) fn cluster_bench_of_sleeping_ranks(&self, options: &str) -> Job {
         let preload = format!("[env]\nLD_PRELOAD = \"{}\"\n", self.sleeping_library().display());
         let inventory = fs::read_to_string(self.files.path("bed/cluster.toml")).expect("an inventory");
-        let changed = self.files.write("bed/sleeping.toml", &inventory.replacen("[env]\n", &preload, 1));
+        let changed = self.files.write("bed/sleeping.toml", inventory.replacen("[env]\n", &preload, 1));
         self.cluster_bench_of(&changed, options)
     }
 

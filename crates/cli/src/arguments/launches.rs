@@ -16,7 +16,7 @@ const FIRST_ANSWER: Duration = Duration::from_secs(3);
 /// How many times the ranks are started.
 #[derive(Debug, Args)]
 pub(crate) struct LaunchesArgs {
-    /// Start the ranks this many times, or fewer within --budget [default: 9 or more, until --precision or --budget is reached]
+    /// Start the ranks this often [default: 9 or more, until --precision or --budget is reached]
     #[arg(long, value_name = "L", value_parser = values::number::<u32>(1..=10_000), help_heading = "How long")]
     pub(crate) launches: Option<u32>,
     /// Start the ranks once: a first look

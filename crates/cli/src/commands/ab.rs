@@ -164,7 +164,8 @@ pub(crate) fn ab(
     let seed = run.launches.seed();
     // Files keep turns, and turns of different comparisons are none.
     let name = format!("{:016x}", random_seed());
-    let mut schedule = TurnSchedule::new(fixed, run.launches.budget.unwrap_or(BUDGET));
+    let usual = if fixed.is_some() { Duration::MAX } else { BUDGET };
+    let mut schedule = TurnSchedule::new(fixed, run.launches.budget.unwrap_or(usual));
     if !run.output.quiet {
         note_line!("ombx: {schedule}, in random order, seed {seed}");
     }
@@ -363,7 +364,13 @@ impl TurnSchedule {
     /// Returns whether `turns` turns, which took this time, are enough. Calls `decided` only at a look.
     fn ends(&mut self, turns: u32, spent: Duration, decided: impl FnOnce() -> bool) -> bool {
         if let Some(fixed) = self.fixed {
-            return turns >= fixed;
+            let no_more_fit = turns < fixed && spent + spent / turns > self.budget;
+            if no_more_fit {
+                note_line!(
+                    "ombx: {turns} instead of {fixed} turns, because no more fit into the budget: give a longer --budget"
+                );
+            }
+            return turns >= fixed || no_more_fit;
         }
         if LOOKS.contains(&turns) {
             let before = std::mem::replace(&mut self.decided, decided());
@@ -422,6 +429,7 @@ mod schedule_tests {
         assert_eq!(turns(None, 60, 100, 10), 15);
         assert_eq!(turns(None, 60, 100, 1000), 30);
         assert_eq!(turns(Some(2), 60, 100, 1), 2);
+        assert_eq!(turns(Some(20), 10, 1000, 1), 10);
         // Five seconds each: ten fit into 50 s.
         assert_eq!(turns(None, 50, 5000, 1000), 10);
         // Twenty seconds each: six take two minutes.

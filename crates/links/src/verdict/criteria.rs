@@ -176,7 +176,7 @@ impl Expectation {
         let at_least = if times.level > 0 { "at least " } else { "" };
         if missing == 0 && !waited.is_empty() {
             verdict.open.push(format!(
-                "{self}: {} of {all} at {bytes} bytes would miss it, but ranks waited for a CPU while they were measured: \
+                "{self}: {} of {all} at {bytes} bytes would miss it, but ranks waited for a CPU while links were measured: \
                  {}: {}",
                 waited.len(),
                 sweep.remedy_of_waiting(),
@@ -325,7 +325,19 @@ impl Reference {
                 verdict
                     .missed
                     .push(format!("{slower} of {all} are slower than in {name} at {bytes} bytes: {named}"));
-            } else if overall < least {
+            } else if overall >= MIN_REFERENCE_FACTOR
+                || links.first().is_some_and(|(_, ratio)| *ratio >= MIN_REFERENCE_FACTOR * overall.max(1.0))
+            {
+                // Here the limits differ only if ranks waited.
+                let slowest = links.first().map_or(String::new(), one);
+                verdict.open.extend((overall < least).then(|| {
+                    format!(
+                        "links may be slower than in {name} at {bytes} bytes, but ranks waited for a CPU, which may have \
+                         made times up to {:.2} times as long: {slowest}",
+                        times.delay.exp()
+                    )
+                }));
+            } else {
                 let slowest = links.first().map_or(String::new(), one);
                 met.push(format!(
                     "no link is slower than in {name} at {bytes} bytes: {overall:.2} times as long (median \

@@ -264,8 +264,8 @@ impl LinkTimes {
         SPREADS_OF_SHORTEST[rows - 1] * if self.directed { 1.0 } else { std::f64::consts::SQRT_2 }
     }
 
-    /// Returns the rows that may decide: those in which no rank waited for a CPU, and those that waiting has lengthened little, as far as this
-    /// leaves more links with enough rows. A link that is measured again as often as others needs as many such rows. Otherwise none of its
+    /// Returns the rows that may decide: those in which no rank waited for a CPU. If less than half of the links would be left, also those that
+    /// waiting has lengthened little: by the smallest limit that leaves as many links as the largest would. A link that is measured again as often as others needs as many such rows. Otherwise none of its
     /// rows decides.
     pub(super) fn decisive(&self) -> Cow<'_, LinkTimes> {
         if !self.has_waited() {
@@ -282,7 +282,12 @@ impl LinkTimes {
         };
         let most = limits.last().map_or(0, |limit| links(&self.with_enough_rows(*limit)));
         // Each limit leaves at least as many links as a lower one.
-        let at = limits.partition_point(|limit| links(&self.with_enough_rows(*limit)) < most);
+        let without = links(&self.with_enough_rows(1.0));
+        let at = if 2 * without >= most {
+            0
+        } else {
+            limits.partition_point(|limit| links(&self.with_enough_rows(*limit)) < most)
+        };
         let limit = limits.get(at).copied().unwrap_or(1.0);
         Cow::Owned(LinkTimes { delay: f64::from(limit).ln(), ..self.with_enough_rows(limit) })
     }
@@ -583,9 +588,10 @@ impl Outlier {
         std::iter::once(self.row).chain(self.back)
     }
 
-    /// Returns the time by which links are compared: the mean of the rows in which no rank waited for a CPU; 0 without any.
+    /// Returns the time by which links are compared: the mean of the rows that can decide; 0 without any.
     fn time(&self) -> f32 {
-        match (Some(self.row).filter(|row| !row.waited()), self.back.filter(|row| !row.waited())) {
+        let decides = |row: &LinkRow| row.delay <= MAX_DELAY;
+        match (Some(self.row).filter(decides), self.back.filter(decides)) {
             (Some(row), Some(back)) => f32::midpoint(row.link.ns, back.link.ns),
             (row, back) => row.or(back).map_or(0.0, |row| row.link.ns),
         }

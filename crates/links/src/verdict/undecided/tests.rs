@@ -182,7 +182,7 @@ const WAITING: [(u32, [f64; 2], [usize; 2]); 4] = [
     (5, [0.05, 0.05], [98, 98]),
     (5, [0.2, 0.2], [0, 10]),
     (5, [0.2, 0.05], [20, 80]),
-    (12, [0.2, 0.0], [98, 98]),
+    (12, [0.2, 0.0], [0, 98]),
 ];
 
 /// The bound counts the waiting of ranks; threads of the kernel wait about as long.
