@@ -199,12 +199,13 @@ fn repetition(run: &Run, rows: &[&Measurement], of_links: Option<&str>) -> Optio
     let launches = rows.iter().map(|row| row.launch_count()).collect::<BTreeSet<usize>>();
     let (least, most) = (*launches.first()?, *launches.last()?);
     let samples: BTreeSet<usize> = rows.iter().filter_map(|row| Some(row.summary.as_ref()?.n)).collect();
+    let subject = if of_links.is_some() { "A link that was measured again" } else { "A case" };
     let samples = match (samples.first(), samples.last()) {
         (Some(least), Some(most)) if least == most => {
-            format!(" A case has {} samples.", counted_plain(*least))
+            format!(" {subject} has {} samples.", counted_plain(*least))
         }
         (Some(least), Some(most)) => {
-            format!(" A case has between {} and {} samples.", counted_plain(*least), counted_plain(*most))
+            format!(" {subject} has between {} and {} samples.", counted_plain(*least), counted_plain(*most))
         }
         _ => String::new(),
     };
@@ -240,7 +241,7 @@ fn repetition(run: &Run, rows: &[&Measurement], of_links: Option<&str>) -> Optio
 }
 
 /// What the results of a sweep over links are.
-const LINKS: &str = "a result is the median of the samples of a link, without an interval; links that were measured again, alone, have a 95 % interval";
+const LINKS: &str = "a result is the median of the samples of a link, without an interval; those that were measured again, alone, have a 95 % interval if their samples are enough";
 
 /// Says that ranks were started once: of a sweep with several launches, each is described by itself.
 fn started_once(run: &Run) -> String {
@@ -701,7 +702,7 @@ mod tests {
             text.starts_with("This is launch 2 of 3, in each of which all ranks were started once"),
             "{text}"
         );
-        assert!(text.contains("without an interval; links that were measured again"), "{text}");
+        assert!(text.contains("without an interval; those that were measured again"), "{text}");
     }
 
     #[test]
