@@ -3,6 +3,7 @@
 //! The unit is the run, or the turn of `ombx ab`, in one state of the machine. Values are logarithms of times, so that a difference is a
 //! ratio and swapping the sides only changes its sign.
 
+use ombx_estimate::launches::total;
 use ombx_record::{result::Metric, stats::median};
 
 use crate::{
@@ -234,23 +235,26 @@ impl<'r> CaseValues<'r> {
 
     /// Returns the logarithm of the ratio of the figures of a case without a verdict.
     fn ratio_of_figures(&self) -> f64 {
-        let [a, b] = self.sides.each_ref().map(|launches| median_log(launches));
+        let [a, b] = self.sides.each_ref().map(|launches| log_time(launches).unwrap_or(f64::NAN));
         b - a
     }
 }
 
-/// Returns the median logarithm of the times of launches.
-fn median_log(launches: &[&Launch]) -> f64 {
-    median(&launches.iter().map(|launch| launch.log_time).collect::<Vec<f64>>()).unwrap_or(f64::NAN)
+/// Returns the logarithm of the time of launches, as a run has it: their median, or total time over total work. `None` without launches.
+fn log_time(launches: &[&Launch]) -> Option<f64> {
+    let logs: Vec<f64> = launches.iter().map(|launch| launch.log_time).collect();
+    match launches.iter().map(|launch| launch.weight).collect::<Option<Vec<f64>>>() {
+        Some(weights) => {
+            total(&logs.iter().map(|log| log.exp()).collect::<Vec<f64>>(), &weights).map(f64::ln)
+        }
+        None => median(&logs),
+    }
 }
 
-/// Returns the median logarithm of the times of the launches that count, for each run or turn of both sides.
+/// Returns the logarithm of the time of the launches that count, for each run or turn of both sides.
 fn unit_values(rows: [&Row; 2], units: &Units, counts: &dyn Fn(&Launch) -> bool) -> [Values; 2] {
     [0, 1].map(|side| {
-        let value = |launches: &Vec<usize>| {
-            let launches = unit_launches(rows[side], launches, counts);
-            median(&launches.iter().map(|launch| launch.log_time).collect::<Vec<f64>>())
-        };
+        let value = |launches: &Vec<usize>| log_time(&unit_launches(rows[side], launches, counts));
         units.sides[side].iter().map(value).collect::<Values>()
     })
 }
@@ -335,7 +339,7 @@ fn medians(launches: &[&Launch], units: Option<&[Option<f64>]>, row: &Row) -> Un
     UnitMedians {
         median: match units {
             Some(_) => median(&values).unwrap_or(f64::NAN),
-            None => headline(median_log(launches), row.id.metric),
+            None => headline(log_time(launches).unwrap_or(f64::NAN), row.id.metric),
         },
         values,
         marks: row.launches.iter().flat_map(|launch| launch.marks.iter().cloned()).collect(),

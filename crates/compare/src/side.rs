@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ombx_estimate::state::{Distances, LaunchState, States};
+use ombx_estimate::{
+    launches::weight_in_total,
+    state::{Distances, LaunchState, States},
+};
 use ombx_host::performance::INSTRUCTIONS;
 use ombx_record::{
     event::{Event, Round},
@@ -69,6 +72,8 @@ pub(super) struct Launch {
     pub(super) median: f64,
     /// Logarithm of the time, up to a constant of the case.
     pub(super) log_time: f64,
+    /// Number of its samples, if the time of several launches is total time over total work, as that of a row over several pairs is.
+    pub(super) weight: Option<f64>,
     /// Logarithm of the instructions of a rank per operation; `None` if they were not counted.
     pub(super) log_instructions: Option<f64>,
     /// Code of a mark on which no verdict may rest.
@@ -242,6 +247,7 @@ impl Launch {
             run: self.run,
             median: log_time.exp(),
             log_time,
+            weight: None,
             log_instructions: None,
             invalid: None,
             marks,
@@ -289,6 +295,7 @@ fn launch(row: &Measurement, run: usize) -> Option<Launch> {
         run,
         median,
         log_time: if row.metric == Metric::Latency { median.ln() } else { -median.ln() },
+        weight: weight_in_total(row),
         log_instructions: row.figure(INSTRUCTIONS).filter(|count| *count > 0.0).map(f64::ln),
         invalid: row.marks(Level::Invalid).find(|mark| is_invalid(mark)).map(|mark| mark.code.clone()),
         marks: row.doubts().map(|mark| mark.code.clone()).collect(),

@@ -12,7 +12,10 @@ use ombx_estimate::state;
 use ombx_host::performance::INSTRUCTIONS;
 use ombx_record::{
     file::RunWithRows,
-    result::{Figure, Launched, Mark, MarkCode, Measurement, Metric, Outcome, Run, RunOutcome, Tally, Work},
+    result::{
+        Aggregation, Figure, Launched, Mark, MarkCode, Measurement, Metric, Outcome, Run, RunOutcome, Tally,
+        Work,
+    },
     stats::Summary,
     unit::parse_sizes,
 };
@@ -322,6 +325,26 @@ fn few_launches_give_a_ratio_and_no_verdict() {
         }
         assert_eq!(comparison.undecided().count(), if few { 2 } else { comparison.undecided().count() });
     }
+}
+
+/// Launches of rows over several pairs: a pause lengthens the mean of the launch that it meets.
+#[test]
+fn rows_over_several_pairs_have_the_total_time_over_the_total_work_of_a_run() {
+    let of_pairs = |metric: Metric, samples: usize, mean_ns: f64| {
+        let summary =
+            Summary { median: mean_ns, mean: mean_ns, ..Summary::new(&vec![100.0; samples]).unwrap() };
+        let aggregation = Aggregation::Pairs;
+        Measurement { metric, aggregation, summary: Some(summary), ..row(8, 100.0) }
+    };
+    for (metric, expected) in [(Metric::Latency, 0.16), (Metric::Bandwidth, 50.0)] {
+        let rows = [(6, 100.0), (6, 100.0), (3, 400.0)].map(|(n, mean)| vec![of_pairs(metric, n, mean)]);
+        let side = || of_launches(rows.clone().into_iter().enumerate());
+        let figure = compared(&side(), &side()).cases[0].base.median;
+        assert!((figure - expected).abs() < 1e-9, "{figure} instead of {expected}");
+    }
+    // Of one pair, the headline is a median, also over launches.
+    let side = || of_launches([100.0, 100.0, 340.0].map(|ns| vec![row(8, ns)]).into_iter().enumerate());
+    assert!((compared(&side(), &side()).cases[0].base.median - 0.1).abs() < 1e-9);
 }
 
 #[test]

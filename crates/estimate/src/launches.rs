@@ -15,9 +15,12 @@ use ombx_record::{
 
 use crate::runs::moments_of_logarithms;
 
-pub(crate) use self::cases::{SetupLaunches, have_same_setup, without_samples};
+pub(crate) use self::{
+    case::by_state,
+    cases::{SetupLaunches, have_same_setup, without_samples},
+};
 pub use self::{
-    case::{Interval, estimate, interval, is_within_a_launch},
+    case::{Interval, estimate, interval, is_within_a_launch, total, weight_in_total},
     cases::{Cases, Group, tally},
 };
 

@@ -14,8 +14,8 @@ use ombx_record::{
 
 use crate::{
     knee::RATE,
-    launches::{SetupLaunches, estimate, have_same_setup, without_samples},
-    state::{self, Launches, States},
+    launches::{SetupLaunches, by_state, estimate, have_same_setup, without_samples},
+    state::{Launches, States},
 };
 
 /// Samples of one launch of a case. Values are in the unit of the headline: microseconds or MB/s.
@@ -288,7 +288,8 @@ impl CaseSamples {
             .map(|launch| launch.row.summary.as_ref().map_or(0.0, |summary| summary.median))
             .collect();
         let numbers: Vec<usize> = self.launches.iter().map(|launch| launch.number).collect();
-        let divided = state::divide(&medians, &numbers, &states[self.setup]);
+        let rows: Vec<&Measurement> = self.launches.iter().map(|launch| &launch.row).collect();
+        let divided = by_state(&rows, &numbers, &states[self.setup]);
         let [first, others @ ..] = &divided[..] else { return vec![self] };
         let other = |one| Some(OtherState::new(one, first, others, &medians));
         let names = std::iter::once(None).chain(others.iter().map(other));
@@ -358,7 +359,9 @@ fn values(row: &Measurement, samples: &[Samples]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use crate::samples::*;
+    use ombx_record::result::Aggregation;
+
+    use crate::{samples::*, state};
 
     #[test]
     fn values_are_in_the_unit_of_the_headline_and_in_order() {
@@ -401,6 +404,23 @@ mod tests {
             })
             .collect();
         assert_eq!(found, [(None, 6, 303.5), (Some("cores 252 ns apart".into()), 3, 905.0)]);
+    }
+
+    #[test]
+    fn launches_of_several_pairs_with_pauses_are_no_state_of_their_own() {
+        let mut store = SampleStore::default();
+        for at in 0..9_u64 {
+            let mut run = ombx_testkit::golden();
+            run.rows.truncate(1);
+            let row = &mut run.rows[0];
+            row.aggregation = Aggregation::Pairs;
+            let summary = row.summary.as_mut().unwrap();
+            summary.median = if at % 3 == 2 { 900.0 } else { 100.0 } + at as f64;
+            summary.mean = summary.median;
+            store.launch(&run);
+        }
+        let cases: Vec<usize> = store.into_cases().iter().map(|case| case.launches.len()).collect();
+        assert_eq!(cases, [9]);
     }
 
     #[test]

@@ -38,9 +38,13 @@ pub use self::{
     times::{Link, LinkTimes, MOST_ROWS, TimesBySize},
 };
 
-/// Number of times that a link is measured again. The shortest counts, because what disturbs a measurement makes it longer: one disturbed
-/// row would confirm a link that is not slow.
+/// Smallest number of times that a link is measured again, see [`Retest::attempts`]. The shortest counts, because what disturbs a
+/// measurement makes it longer: one disturbed row would confirm a link that is not slow.
 pub const TIMES_AGAIN: usize = 3;
+/// Largest number of times that a link is measured again. Four candidates need it if half of the rows are slow, and more are not slower than
+/// the median. From a fifth of slow rows on, the spread of links is so wide that no link stands out by chance, so that there are no more
+/// candidates than the slowest ones (simulated with 32 hosts).
+const MOST_TIMES_AGAIN: usize = 9;
 /// Number of looks at the links of a long sweep before its end. They share the error probability of a verdict.
 pub const LOOKS: usize = 3;
 

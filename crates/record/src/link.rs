@@ -24,10 +24,12 @@ pub const APART: &str = "apart";
 pub const PATH: &str = "path";
 /// Axis with the number of a second measurement, from 1. Each link is measured several times.
 pub const ATTEMPT: &str = "attempt";
+/// Axis with the number of attempts in each of which a link must be slow. Rows without it are of three attempts. Keys of rows leave it out.
+pub const ATTEMPTS: &str = "attempts";
 
-/// Returns the key of the row of a link. A link keeps its name in another order of rounds.
+/// Returns the key of the row of a link. A link keeps its name in another order of rounds, and with another number of attempts.
 pub fn key_of_link(axes: &BTreeMap<String, String>, bytes: Option<u64>, depth: Option<u32>) -> String {
-    let named = axes.iter().filter(|(name, _)| *name != ROUND);
+    let named = axes.iter().filter(|(name, _)| ![ROUND, ATTEMPTS].contains(&name.as_str()));
     let axes: String = named.map(|(name, value)| format!("{name}={value},")).collect();
     let depth = depth.map_or(String::new(), |depth| format!(",depth={depth}"));
     format!("{BENCH}/{axes}bytes={}{depth}", bytes.unwrap_or(0))

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use ombx_estimate::{
+    launches::weight_in_total,
     publishable::{INTERVAL, Publishable},
     state,
     text::named_values,
@@ -14,7 +15,7 @@ use ombx_record::{
     file::RunWithRows,
     link,
     result::{Measurement, Outcome, Placement, Run},
-    runs::{hosts, library},
+    runs::{hosts, library, number},
     stats::Summary,
     unit::counted,
 };
@@ -53,7 +54,7 @@ pub fn paragraph(swept: &SweptRun) -> String {
         machines(&run.hosts),
         cores(run),
         Some(communication(run)),
-        repetition(&measured),
+        repetition(run, &measured, links.as_ref().map(|_| LINKS)),
         precision(&measured),
         verification(checks),
         publishable(rows),
@@ -189,31 +190,98 @@ fn communication(run: &Run) -> String {
     format!("Ranks communicated through {}{device}{transport}{env}.", library(run).replace(" Version:", ""))
 }
 
-fn repetition(rows: &[&Measurement]) -> Option<String> {
+/// Says how often ranks were started, and what the results and their intervals are. `of_links` says it of links that were measured in rounds.
+fn repetition(run: &Run, rows: &[&Measurement], of_links: Option<&str>) -> Option<String> {
+    let started = started_once(run);
+    if rows.is_empty() {
+        return of_links.map(|results| format!("{started}; {results}."));
+    }
     let launches = rows.iter().map(|row| row.launch_count()).collect::<BTreeSet<usize>>();
     let (least, most) = (*launches.first()?, *launches.last()?);
     let samples: BTreeSet<usize> = rows.iter().filter_map(|row| Some(row.summary.as_ref()?.n)).collect();
+    let subject = if of_links.is_some() { "A link that was measured again" } else { "A case" };
     let samples = match (samples.first(), samples.last()) {
         (Some(least), Some(most)) if least == most => {
-            format!(" A case has {} samples.", counted_plain(*least))
+            format!(" {subject} has {} samples.", counted_plain(*least))
         }
         (Some(least), Some(most)) => {
-            format!(" A case has between {} and {} samples.", counted_plain(*least), counted_plain(*most))
+            format!(" {subject} has between {} and {} samples.", counted_plain(*least), counted_plain(*most))
         }
         _ => String::new(),
     };
+    let (means, medians): (Vec<&Measurement>, Vec<&Measurement>) =
+        rows.iter().copied().partition(|row| weight_in_total(row).is_some());
     if most == 1 {
-        return Some(format!(
-            "All ranks were started once, so intervals say nothing about the difference between starts of \
-             the job, nor between runs; a result is the median of its samples with a distribution-free 95 % interval.{samples}"
-        ));
+        let of_pairs = "the mean of its samples, which is total time over total work, with the 95 % interval of the median of 12 means \
+                        of consecutive samples";
+        let of_samples =
+            "the median of its samples (of rounds, the mean of their medians) with a 95 % interval";
+        let of_rows =
+            results([(!means.is_empty()).then_some(of_pairs), (!medians.is_empty()).then_some(of_samples)]);
+        return Some(format!("{started}; {}.{samples}", of_links.unwrap_or(&of_rows)));
     }
     let times = if least == most { format!("{most}") } else { format!("{least} to {most}") };
-    let intervals = intervals(rows);
-    let between = between(rows);
-    Some(format!(
-        "All ranks were started {times} times (launches); a result is the median of the launches' medians. {intervals} {between}{samples}"
-    ))
+    let of_pairs = format!("total time over total work of all launches{}", in_state(&means));
+    let of_samples = format!(
+        "the median over the launches of their medians (of rounds, the mean of their medians){}",
+        in_state(&medians)
+    );
+    let results = results([
+        (!means.is_empty()).then_some(of_pairs.as_str()),
+        (!medians.is_empty()).then_some(of_samples.as_str()),
+    ]);
+    let over = |rows: &[&Measurement]| rows.iter().any(|row| row.over_launches().is_some());
+    let intervals = [
+        over(&means).then(|| intervals_of_means(if medians.is_empty() { "a result" } else { PAIRS })),
+        over(&medians).then(|| intervals(&medians, if means.is_empty() { "a result" } else { OTHERS })),
+        Some(between(rows)),
+    ];
+    let intervals = intervals.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    Some(format!("All ranks were started {times} times (launches); {results}. {intervals}{samples}"))
+}
+
+/// What the results of a sweep over links are.
+const LINKS: &str = "a result is the median of the samples of a link, without an interval; those that were measured again, alone, have a 95 % interval if their samples are enough";
+
+/// Says that ranks were started once: of a sweep with several launches, each is described by itself.
+fn started_once(run: &Run) -> String {
+    let several = number::<u32>(run, "launches").filter(|launches| *launches > 1);
+    let once = match (several, number::<u32>(run, "launch")) {
+        (Some(of), Some(launch)) => {
+            format!("This is launch {launch} of {of}, in each of which all ranks were started once")
+        }
+        _ => "All ranks were started once".to_owned(),
+    };
+    format!(
+        "{once}, so intervals say nothing about the difference between starts of the job, nor between runs"
+    )
+}
+
+/// Names of results, where a file has both kinds.
+const PAIRS: &str = "a result of several pairs";
+const OTHERS: &str = "any other result";
+
+/// Says what a result is: of several pairs that begin together, and of one pair.
+fn results([of_pairs, of_one]: [Option<&str>; 2]) -> String {
+    match (of_pairs, of_one) {
+        (Some(pairs), Some(one)) => format!("{PAIRS} is {pairs}; {OTHERS} is {one}"),
+        (one, other) => format!("a result is {}", one.or(other).unwrap_or_default()),
+    }
+}
+
+/// Says that the launches of a result are those in one state of the machine, if some result has others.
+fn in_state(rows: &[&Measurement]) -> &'static str {
+    let has_states = |row: &&Measurement| row.over_launches().is_some_and(|over| over.states.len() > 1);
+    if rows.iter().any(has_states) { " in the most frequent state of the machine" } else { "" }
+}
+
+/// Says what the intervals of means over several launches are. `which` names the results.
+fn intervals_of_means(which: &str) -> String {
+    format!(
+        "{} has the 95 % interval of Student's t for a ratio over the launches, which contains the true mean less often if few \
+         launches have a pause.",
+        capitalised(which)
+    )
 }
 
 /// Returns whether the interval of a row is an interval of 95 %, not the range of few launches.
@@ -221,8 +289,8 @@ fn is_interval(row: &Measurement) -> bool {
     row.over_launches().is_none_or(|over| over.coverage() >= INTERVAL)
 }
 
-/// Says what the intervals of rows over several launches are.
-fn intervals(rows: &[&Measurement]) -> String {
+/// Says what the intervals of rows over several launches are. `which` names the results, such as `a result`.
+fn intervals(rows: &[&Measurement], which: &str) -> String {
     let over = || rows.iter().filter_map(|row| row.over_launches());
     let ranges: Vec<f64> =
         over().map(|over| over.coverage()).filter(|coverage| *coverage < INTERVAL).collect();
@@ -237,10 +305,12 @@ fn intervals(rows: &[&Measurement]) -> String {
     );
     match (ranges.len(), over().count() - ranges.len()) {
         (0, _) => {
-            "Its interval is the distribution-free 95 % interval from order statistics over the launches."
-                .into()
+            format!(
+                "{} has the distribution-free 95 % interval from order statistics over the launches.",
+                capitalised(which)
+            )
         }
-        (_, 0) => format!("Too few launches for an interval of 95 %: a result has {rest}."),
+        (_, 0) => format!("Too few launches for an interval of 95 %: {which} has {rest}."),
         (some, others) => format!(
             "{} the distribution-free 95 % interval from order statistics over the launches; {} {rest}.",
             if others == 1 { "1 result has".to_owned() } else { format!("{others} results have") },
@@ -255,20 +325,22 @@ fn intervals(rows: &[&Measurement]) -> String {
 
 /// Says what is known about the variation between runs.
 fn between(rows: &[&Measurement]) -> String {
-    let runs: BTreeSet<usize> = rows
+    let known: Vec<usize> = rows
         .iter()
         .filter_map(|row| row.over_launches()?.between.filter(|between| between.next_ns.is_some()))
         .map(|between| between.runs)
         .collect();
-    match (runs.first(), runs.last()) {
-        (Some(least), Some(most)) if least == most => {
-            format!("The variation between runs is known from {most} earlier runs.")
-        }
-        (Some(least), Some(most)) => {
-            format!("The variation between runs is known from {least} to {most} earlier runs.")
-        }
-        _ => "This is the uncertainty within the run; the variation between runs is unknown.".into(),
-    }
+    let runs = match (known.iter().min(), known.iter().max()) {
+        (Some(least), Some(most)) if least == most => format!("{most} earlier runs"),
+        (Some(least), Some(most)) => format!("{least} to {most} earlier runs"),
+        _ => return "This is the uncertainty within the run; the variation between runs is unknown.".into(),
+    };
+    let of = if known.len() == rows.len() {
+        String::new()
+    } else {
+        format!(" for {} of {} results", known.len(), rows.len())
+    };
+    format!("The variation between runs is known from {runs}{of}.")
 }
 
 /// Says how wide intervals are, and ranges, which are no intervals.
@@ -282,9 +354,9 @@ fn precision(rows: &[&Measurement]) -> Option<String> {
     let said = |widths: &[f64], what: &str| {
         let widest = widths.iter().copied().reduce(f64::max)? * 100.0;
         Some(match widths.len() {
-            1 => format!("half the {what} is {widest:.2} % of the median"),
+            1 => format!("half the {what} is {widest:.2} % of the result"),
             all => format!(
-                "half the {what} is at most {widest:.2} % of the median in all {all} results with one"
+                "half the {what} is at most {widest:.2} % of the result in all {all} results with one"
             ),
         })
     };
@@ -295,9 +367,14 @@ fn precision(rows: &[&Measurement]) -> Option<String> {
     };
     let parts: Vec<String> =
         [said(&intervals, "interval"), said(&ranges, "range"), without].into_iter().flatten().collect();
-    let (first, rest) =
-        parts.join("; ").split_at_checked(1).map(|(first, rest)| (first.to_uppercase(), rest.to_owned()))?;
-    (!(intervals.is_empty() && ranges.is_empty())).then(|| format!("{first}{rest}."))
+    let text = format!("{}.", capitalised(&parts.join("; ")));
+    (!(intervals.is_empty() && ranges.is_empty())).then_some(text)
+}
+
+/// Returns a text with a capital first letter.
+fn capitalised(text: &str) -> String {
+    let (first, rest) = text.split_at_checked(1).unwrap_or((text, ""));
+    first.to_uppercase() + rest
 }
 
 fn verification(Checks { passed, of }: Checks) -> Option<String> {
@@ -321,10 +398,10 @@ fn publishable(rows: &[Measurement]) -> Option<String> {
     (!sum.is_empty()).then(|| format!("By the marks of ombx, {sum}."))
 }
 
-/// Says in which states the launches found the machine.
+/// Says in which states the launches found the machine. It may also change during a launch.
 fn cores(run: &Run) -> Option<String> {
     let (states, distances) = state::in_words(run)?;
-    let changed = if states > 1 { "; the machine changed its state between launches" } else { "" };
+    let changed = if states > 1 { "; the machine changed its state" } else { "" };
     Some(format!(
         "Before and after each launch, a cache line took {distances} from one core to another{changed}."
     ))
@@ -408,7 +485,7 @@ mod tests {
     use ombx_links::verdict::SweepCollector;
     use ombx_record::{
         event::{Event, Round},
-        result::{BetweenRuns, Check, Growth, Metric, OverLaunches},
+        result::{Aggregation, BetweenRuns, Check, Growth, Metric, OverLaunches},
     };
     use ombx_testkit::golden;
 
@@ -515,6 +592,8 @@ mod tests {
         for part in [
             "We measured every link between 2 ranks with messages of 2 sizes from 8 B to 64 KiB",
             "verified in all 12 cases with data",
+            "All ranks were started once",
+            "a result is the median of the samples of a link, without an interval;",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
@@ -531,7 +610,7 @@ mod tests {
         let mut row = golden().rows.remove(0);
         row.launches = Some(OverLaunches::of_one_state(vec![1.0; 9], 1.0, None, 0.96));
         assert!(
-            repetition(&[&row])
+            repetition(&golden().run, &[&row], None)
                 .unwrap()
                 .starts_with("All ranks were started 9 times (launches); a result is")
         );
@@ -544,22 +623,23 @@ mod tests {
             Measurement { launches: Some(over), summary: Some(summary), ..row.clone() }
         };
         let (range, interval) = (over(0.75, None), over(0.96, Some(5)));
-        let all =
-            |rows: &[&Measurement]| format!("{} {}", repetition(rows).unwrap(), precision(rows).unwrap());
+        let all = |rows: &[&Measurement]| {
+            format!("{} {}", repetition(&golden().run, rows, None).unwrap(), precision(rows).unwrap())
+        };
         let text = all(&[&range, &range]);
         assert!(!text.contains("95 % interval") && !text.contains("alf the interval"), "{text}");
         for part in [
             "a result has the range of the launches, which contains the median of all such launches with a probability of 75 %.",
             "the variation between runs is unknown",
-            "Half the range is at most 15.00 % of the median in all 2 results with one.",
+            "Half the range is at most 15.00 % of the result in all 2 results with one.",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
         let text = all(&[&interval, &interval, &range]);
         for part in [
             "2 results have the distribution-free 95 % interval from order statistics over the launches; 1 has too few",
-            "The variation between runs is known from 5 earlier runs.",
-            "Half the interval is at most 15.00 % of the median in all 2 results with one; half the range is 15.00 % of the median.",
+            "The variation between runs is known from 5 earlier runs for 2 of 3 results.",
+            "Half the interval is at most 15.00 % of the result in all 2 results with one; half the range is 15.00 % of the result.",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
@@ -567,6 +647,62 @@ mod tests {
             (counted_plain(1_234_567), size(96), size(3 << 20)),
             ("1,234,567".into(), "96 B".into(), "3 MiB".into())
         );
+    }
+
+    #[test]
+    fn results_of_several_pairs_are_totals_with_an_interval_of_their_own() {
+        let run = golden().run;
+        let row = golden().rows.remove(0);
+        let summary = row.summary.clone().unwrap();
+        let one = Measurement { aggregation: Aggregation::Origin, ..row };
+        let pairs = |launches: usize| {
+            let summary = Some(Summary { mean: 2.0, median: 2.0, ..summary.clone() });
+            let over = OverLaunches::of_one_state(vec![1.0; launches], 1.0, Some([0.9, 1.2]), 0.95);
+            let launches = (launches > 1).then_some(over);
+            Measurement { aggregation: Aggregation::Pairs, summary, launches, ..one.clone() }
+        };
+        let nine = OverLaunches::of_one_state(vec![1.0; 9], 1.0, Some([0.9, 1.2]), 0.96);
+        let other = Measurement { launches: Some(nine), ..one.clone() };
+        let said = |rows: &[&Measurement]| repetition(&run, rows, None).unwrap();
+        let t = "has the 95 % interval of Student's t for a ratio over the launches";
+        let text = said(&[&pairs(3)]);
+        assert!(
+            text.contains("a result is total time over total work of all launches. A result has"),
+            "{text}"
+        );
+        assert!(text.contains(t) && !text.contains("median") && !text.contains("Too few"), "{text}");
+        let text = said(&[&pairs(9), &other]);
+        for part in [
+            "a result of several pairs is total time over total work of all launches; any other result is the median",
+            "A result of several pairs has the 95 % interval of Student's t",
+            "Any other result has the distribution-free 95 % interval from order statistics over the launches.",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        let text = said(&[&pairs(1)]);
+        assert!(
+            text.contains("a result is the mean of its samples") && !text.contains("starts of the job; a"),
+            "{text}"
+        );
+        // Launches in two states: only those of one are behind the result.
+        let mut two = pairs(9);
+        let over = two.launches.as_mut().unwrap();
+        over.states.push(over.states[0].clone());
+        let text = said(&[&two]);
+        assert!(
+            text.contains("total work of all launches in the most frequent state of the machine."),
+            "{text}"
+        );
+        // Each launch of a sweep over links is a run of its own.
+        let mut run = golden().run;
+        run.plan
+            .extend([("launch", "2"), ("launches", "3")].map(|(name, value)| (name.into(), value.into())));
+        let text = repetition(&run, &[&one], Some(LINKS)).unwrap();
+        assert!(
+            text.starts_with("This is launch 2 of 3, in each of which all ranks were started once"),
+            "{text}"
+        );
+        assert!(text.contains("without an interval; those that were measured again"), "{text}");
     }
 
     #[test]

@@ -354,7 +354,7 @@ impl Sweep<'_> {
     /// times, which are apart, so that no short disturbance reaches all of them. Collective over all ranks.
     fn measure_again(&mut self, links: Vec<Retest>) -> Result<()> {
         let mut links = links;
-        links.retain(|Retest { from, to, bytes, is_slow }| self.again.insert((*from, *to, *bytes, *is_slow)));
+        links.retain(|link| self.again.insert((link.from, link.to, link.bytes, link.is_slow)));
         for attempt in 1.. {
             let all = self.team.broadcast_message(links.clone())?;
             if all.is_empty() {
@@ -403,9 +403,7 @@ impl Sweep<'_> {
 
     /// Measures a link while all other ranks sleep. Collective over all ranks.
     fn measure_alone(&mut self, link: Retest, attempt: usize) -> Result<()> {
-        let value = if link.is_slow { link::ALONE } else { link::REFERENCE };
-        let labels = [(link::RETEST, value.into()), (link::ATTEMPT, attempt.to_string())];
-        self.measure_links(&[[link.from, link.to]], Bytes(link.bytes), &labels)
+        self.measure_links(&[[link.from, link.to]], Bytes(link.bytes), &link.axes(attempt))
     }
 }
 

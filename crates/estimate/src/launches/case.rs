@@ -115,11 +115,7 @@ fn over_launches(
 ) -> Option<(Summary, OverLaunches, Option<Mark>)> {
     let medians: Vec<f64> = all.iter().filter_map(|row| Some(row.summary.as_ref()?.median)).collect();
     let divided = match states {
-        // A pause belongs to the total: launches with long ones are no other state.
-        Some(states) if Headlines::new(all).combining == Combining::Total => {
-            state::divide(&vec![1.0; medians.len()], launches, states)
-        }
-        Some(states) => state::divide(&medians, launches, states),
+        Some(states) => by_state(all, launches, states),
         None => vec![state::Launches { at: (0..medians.len()).collect(), core_to_core_ns: None }],
     };
     let figures: Vec<StateFigure> =
@@ -170,6 +166,17 @@ fn over_launches(
     Some((summary, over, drift))
 }
 
+/// Divides the launches of a case, of which each has a row with a summary, by the state of the machine. `launches` has their numbers in
+/// `states`.
+pub(crate) fn by_state(rows: &[&Measurement], launches: &[usize], states: &States) -> Vec<state::Launches> {
+    let Headlines { combining, values, .. } = Headlines::new(rows);
+    match combining {
+        Combining::Median => state::divide(&values, launches, states),
+        // A pause belongs to the total: launches with long ones are no other state.
+        Combining::Total => state::divide(&vec![1.0; values.len()], launches, states),
+    }
+}
+
 /// Returns the figure of launches in one state; `None` without launches.
 fn state_figure(one: &state::Launches, all: &[&Measurement]) -> Option<StateFigure> {
     let rows: Vec<&Measurement> = one.at.iter().map(|at| all[*at]).collect();
@@ -191,6 +198,20 @@ enum Combining {
     Median,
     /// Total time over total work: the headlines are means, and a median of means would hide pauses.
     Total,
+}
+
+/// Returns the weight of a launch in the headline of several launches, its number of samples, if this is total time over total work: of
+/// several pairs that begin together the headline is a mean. It is a median of one pair; `None`.
+pub fn weight_in_total(row: &Measurement) -> Option<f64> {
+    let summary =
+        row.summary.as_ref().filter(|s| row.aggregation == Aggregation::Pairs && s.median == s.mean);
+    summary.map(|summary| summary.n as f64)
+}
+
+/// Returns total time over total work from the means and the weights of launches; `None` without launches.
+pub fn total(means: &[f64], weights: &[f64]) -> Option<f64> {
+    let sum: f64 = means.iter().zip(weights).map(|(mean, weight)| mean * weight).sum();
+    (!means.is_empty()).then(|| sum / weights.iter().sum::<f64>())
 }
 
 /// Ratio of the two middle ones of an even number of values from which their mean is no figure: no launch was near it.
@@ -216,11 +237,7 @@ struct Headlines {
 impl Headlines {
     /// Returns the headlines of rows.
     fn new(rows: &[&Measurement]) -> Headlines {
-        // The headline of several pairs that begin together is the mean itself; of one pair it is the median.
-        let is_mean = |row: &&Measurement| {
-            row.aggregation == Aggregation::Pairs && row.summary.as_ref().is_some_and(|s| s.median == s.mean)
-        };
-        let is_total = !rows.is_empty() && rows.iter().all(is_mean);
+        let is_total = !rows.is_empty() && rows.iter().all(|row| weight_in_total(row).is_some());
         let of_row =
             |row: &&Measurement| row.summary.as_ref().map_or((f64::NAN, 0.0), |s| (s.median, s.n as f64));
         let (values, weights) = rows.iter().map(of_row).unzip();
@@ -232,10 +249,7 @@ impl Headlines {
     fn combined(&self, values: &[f64]) -> Option<f64> {
         match self.combining {
             Combining::Median => middle(values),
-            Combining::Total => {
-                let sum: f64 = values.iter().zip(&self.weights).map(|(value, weight)| value * weight).sum();
-                (!values.is_empty()).then(|| sum / self.weights.iter().sum::<f64>())
-            }
+            Combining::Total => total(values, &self.weights),
         }
     }
 

@@ -209,7 +209,7 @@ pub(super) fn of_components(times: &LinkTimes, hosts: &Hosts, slow: &[Component]
 /// Returns the links of each distance that no slow component has.
 pub(super) fn ordinary(times: &LinkTimes, hosts: &Hosts, slow: &[Component]) -> Vec<Ordinary> {
     let parts = Parts::new(slow);
-    let is_ordinary = |l: &&Link| times.is_sampled(l, hosts) && !parts.contain(l, hosts);
+    let is_ordinary = |l: &&Link| times.is_sampled(l, hosts) && !parts.contain([l.from, l.to], hosts);
     let links: Vec<&Link> = times.sweep.iter().filter(is_ordinary).collect();
     (0..=hosts.levels() + 1).map(|distance| Ordinary::new(&links, hosts, distance)).collect()
 }
@@ -229,7 +229,7 @@ fn links_of(part: &Component, links: &[Link], hosts: &Hosts) -> Vec<Link> {
 
 /// Slow components by what they are, to find whether one has a link. Units are hosts (level 0) or groups (levels from 1).
 #[derive(Default)]
-struct Parts {
+pub(super) struct Parts {
     between: BTreeSet<(usize, u32)>,
     within: BTreeSet<(usize, u32)>,
     ranks: BTreeSet<u32>,
@@ -237,7 +237,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(components: &[Component]) -> Parts {
+    pub(super) fn new(components: &[Component]) -> Parts {
         let mut parts = Parts::default();
         for component in components {
             match *component {
@@ -253,19 +253,19 @@ impl Parts {
         parts
     }
 
-    fn contain(&self, l: &Link, hosts: &Hosts) -> bool {
-        let distance = hosts.distance(l.from, l.to);
+    /// Returns whether a component has the link between these ends.
+    pub(super) fn contain(&self, ends: [u32; 2], hosts: &Hosts) -> bool {
+        let [from, to] = ends;
+        let distance = hosts.distance(from, to);
         let of_units = (0..=hosts.levels()).any(|level| {
-            let [a, b] = [l.from, l.to].map(|rank| (level, hosts.unit(level, rank)));
+            let [a, b] = ends.map(|rank| (level, hosts.unit(level, rank)));
             if a == b {
                 distance == level && self.within.contains(&a)
             } else {
                 self.between.contains(&a) || self.between.contains(&b)
             }
         });
-        of_units
-            || [l.from, l.to].iter().any(|rank| self.ranks.contains(rank))
-            || self.links.contains(&(l.from, l.to))
+        of_units || ends.iter().any(|rank| self.ranks.contains(rank)) || self.links.contains(&(from, to))
     }
 }
 

@@ -162,8 +162,8 @@ impl Shares {
         paths.into_iter().filter(is_open).collect()
     }
 
-    /// Returns what was found about each path, the most shared one first.
-    pub(super) fn found(&self) -> Vec<SharedPath> {
+    /// Returns what was found about each path, the most shared one first. `remedy` says what to do about ranks that waited for a CPU.
+    pub(super) fn found(&self, remedy: &'static str) -> Vec<SharedPath> {
         let of = |((name, bytes), rows): (&(String, u64), &PathRows)| {
             let compared = Compared::new(rows);
             let (comparisons, against) = (compared.ratios.len(), compared.against);
@@ -186,6 +186,7 @@ impl Shares {
                 agreeing: comparisons - against,
                 together_ns: middle(&rows.together).unwrap_or(f64::NAN),
                 apart_ns: middle(&rows.apart).unwrap_or(f64::NAN),
+                remedy,
             }
         };
         let mut all: Vec<SharedPath> = self.0.iter().map(of).collect();
@@ -234,6 +235,8 @@ pub(super) struct SharedPath {
     agreeing: usize,
     together_ns: f64,
     apart_ns: f64,
+    /// What to do about ranks that waited for a CPU.
+    remedy: &'static str,
 }
 
 impl SharedPath {
@@ -258,11 +261,11 @@ impl SharedPath {
             Some((noun, _)) => format!("from {} to other {}", self.name, plural(noun)),
             None => "of the bisection".to_owned(),
         };
-        let SharedPath { bytes, links, factor, comparisons, agreeing, .. } = self;
+        let SharedPath { bytes, links, factor, comparisons, agreeing, remedy, .. } = self;
         let takes = format!("{factor:.2} times as long as alone (at {} bytes)", Bytes(*bytes));
         let text = if self.comparisons == 0 {
             format!(
-                "the links {which} were measured together and alone, but ranks waited for a CPU: stop other programs and repeat"
+                "the links {which} were measured together and alone, but ranks waited for a CPU: {remedy}"
             )
         } else if self.is_shared {
             let share = *links as f64 / factor;

@@ -408,7 +408,7 @@ impl LinkSweep {
             findings.obstacle = Some(why.clone());
             return findings;
         }
-        findings.add_paths(self.shares.found());
+        findings.add_paths(self.shares.found(self.remedy_of_waiting()));
         let times = decisive_median_over(&self.launches, &self.hosts);
         let sizes: Vec<LinkTimes> = times.0.iter().map(LinkTimes::averaged).collect();
         findings.sample = sizes.iter().find_map(LinkTimes::sample);
@@ -575,7 +575,11 @@ impl LinkSweep {
             0 | 1 => counted(links, "link"),
             _ => format!("{links} links between {of}"),
         };
-        let why = if groups < MIN_UNITS { "cannot be compared" } else { "are too few for an all-clear" };
+        let why = match links {
+            _ if groups < MIN_UNITS => "cannot be compared",
+            1 => "is too few for an all-clear",
+            _ => "are too few for an all-clear",
+        };
         let unit = if inside { "ranks" } else { "hosts" };
         let seen = match self.contrast(sizes) {
             Some(seen) => format!("; {seen}"),

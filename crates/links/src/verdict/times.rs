@@ -7,7 +7,7 @@ use std::{
 
 use ombx_record::{
     event::{Round, RoundMark},
-    link::{ALONE, REFERENCE, RETEST, ends_of},
+    link::{ALONE, ATTEMPTS, REFERENCE, RETEST, ends_of},
     order::sort_by_value,
     random::SplitMix64,
     result::{Level, Mark, MarkCode, Measurement},
@@ -15,9 +15,10 @@ use ombx_record::{
     unit::counted,
 };
 
-use crate::verdict::{Hosts, MIN_FACTOR, TIMES_AGAIN, few_units};
+use crate::verdict::{Hosts, MIN_FACTOR, Retest, TIMES_AGAIN, few_units};
 
 /// Standard deviation of the smallest of one, two and three normally distributed values, in theirs (David and Nagaraja, Order Statistics).
+/// Of more values it is slightly smaller, so that the last one is an upper bound.
 const SPREADS_OF_SHORTEST: [f64; 3] = [1.0, 0.826, 0.748];
 
 /// Value of the axis `pattern` of traffic in one direction.
@@ -72,6 +73,8 @@ pub struct LinkTimes {
     pub is_repeated: bool,
     /// Number of rows that measure a slow link again, once they are combined. It is 1 in older results.
     pub(super) attempts: usize,
+    /// Number of attempts in each of which a link must be slow: of the links that were measured again.
+    pub(super) planned: BTreeMap<(u32, u32), usize>,
     /// Links that were measured again fewer times, because they were not slow each time.
     pub(super) given_up: BTreeSet<(u32, u32)>,
     /// Shortest time of all rows of a link, once they are averaged. What disturbs a measurement makes it longer.
@@ -175,9 +178,24 @@ impl LinkTimes {
             self.by_link(links).iter().for_each(|(ends, _)| *counts.entry(*ends).or_default() += 1);
             counts
         });
-        // A series of measurements is complete with three, also if a link had several series, at looks or in launches.
-        let most = alone.values().chain(reference.values()).copied().max().unwrap_or(0).min(TIMES_AGAIN);
-        (most, alone.into_iter().filter(|(_, rows)| *rows < most).map(|(ends, _)| ends).collect())
+        // A series is complete with its attempts, also if a link had several series, at looks or in launches.
+        let planned = self.planned.values().copied().max().unwrap_or(TIMES_AGAIN);
+        let most = alone.values().chain(reference.values()).copied().max().unwrap_or(0).min(planned);
+        let is_given_up = |(ends, rows): &((u32, u32), usize)| *rows < self.needed(*ends, most);
+        (most, alone.into_iter().filter(is_given_up).map(|(ends, _)| ends).collect())
+    }
+
+    /// Returns the number of rows that complete the series of a link: its attempts, at most those that were made.
+    fn needed(&self, ends: (u32, u32), attempts: usize) -> usize {
+        self.planned.get(&ends).copied().unwrap_or(TIMES_AGAIN).min(attempts)
+    }
+
+    /// Adds a row that measured a link again.
+    pub fn add_again(&mut self, retest: &Retest, ns: f32) {
+        let Retest { from, to, is_slow, attempts, .. } = *retest;
+        let link = Link { from, to, ns };
+        self.planned.insert(self.ends(&link), attempts);
+        if is_slow { self.alone.push(link) } else { self.reference.push(link) }
     }
 
     /// Adds a row of the sweep. Keeps at most `most` rows, or some for each rank.
@@ -306,7 +324,8 @@ impl LinkTimes {
         let all = self.alone.iter().chain(&self.reference);
         let all: BTreeSet<(u32, u32)> = all.map(|row| self.ends(row)).collect();
         let has_few = |ends: &(u32, u32)| {
-            !times.given_up.contains(ends) && times.times_again((*ends).into()) < times.attempts
+            !times.given_up.contains(ends)
+                && times.times_again((*ends).into()) < times.needed(*ends, times.attempts)
         };
         let undecided: BTreeSet<(u32, u32)> = all.into_iter().filter(has_few).collect();
         for rows in [&mut times.sweep, &mut times.alone, &mut times.reference] {
@@ -454,15 +473,16 @@ impl TimesBySize {
     pub fn add(&mut self, row: &Measurement, hosts: &Hosts, most: usize) {
         let (Some(link), Some(bytes)) = (Link::of_row(row), row.bytes) else { return };
         let times = self.of_size(row, bytes);
-        let retest = row.axes.get(RETEST).map(String::as_str);
+        let [retest, attempts] = [RETEST, ATTEMPTS].map(|axis| row.axes.get(axis).map(String::as_str));
         let row = LinkRow { link, delay: delay_of(&row.trust) };
-        let again = match retest {
+        let is_slow = match retest {
             None => return times.add(row, hosts, most),
-            Some(ALONE) => &mut times.alone,
-            Some(REFERENCE) => &mut times.reference,
+            Some(ALONE) => true,
+            Some(REFERENCE) => false,
             Some(_) => return,
         };
-        again.push(link);
+        let attempts = attempts.and_then(|text| text.parse().ok()).unwrap_or(TIMES_AGAIN);
+        times.add_again(&Retest { from: link.from, to: link.to, bytes, is_slow, attempts }, link.ns);
         if row.waited() {
             times.waited.push(row);
         }

@@ -4,6 +4,7 @@ use ombx_record::verdict::Evidence;
 
 use crate::verdict::{HostGroups, Link, TIMES_AGAIN, detection::*, once_more, retest_candidates};
 
+mod attempts;
 mod groups;
 mod looks;
 
@@ -32,6 +33,9 @@ fn machine(
     traffic(hosts, each, seed, noise, false, slow)
 }
 
+/// Share of rows that a burst makes up to twice as long.
+const BURSTS: f64 = 0.02;
+
 fn traffic(
     hosts: u32,
     each: u32,
@@ -52,6 +56,17 @@ fn grouped(
     directed: bool,
     slow: impl Fn(u32, u32) -> f64,
 ) -> (Vec<LinkTimes>, Hosts) {
+    with_bursts(hosts_of, seed, [noise, BURSTS], directed, slow)
+}
+
+/// Simulates the links with a standard deviation of the logarithms of rows, and a share of rows with a burst.
+fn with_bursts(
+    hosts_of: Hosts,
+    seed: u64,
+    [noise, bursts]: [f64; 2],
+    directed: bool,
+    slow: impl Fn(u32, u32) -> f64,
+) -> (Vec<LinkTimes>, Hosts) {
     let ranks = hosts_of.ranks();
     let mut dice = Noise(seed * 7919 + 1);
     (0..10).for_each(|_| {
@@ -68,17 +83,19 @@ fn grouped(
             let burst = if dice.uniform() < tail { 1.0 + dice.uniform() } else { 1.0 };
             (ns * (noise * dice.normal()).exp() * burst) as f32
         };
-        times.sweep.push(Link { from, to, ns: once(0.02) });
+        times.sweep.push(Link { from, to, ns: once(bursts) });
     }
     // Links that are measured again are slow again, with new noise and as many disturbances.
     let mut links = retest_candidates(&[times.clone()], &hosts_of, 4);
-    for attempt in 1..=TIMES_AGAIN {
+    for attempt in 1.. {
+        if links.is_empty() {
+            break;
+        }
         for again in &links {
             let base = if hosts_of.same_host(again.from, again.to) { 2000.0 } else { 5000.0 };
-            let burst = if dice.uniform() < 0.02 { 1.0 + dice.uniform() } else { 1.0 };
+            let burst = if dice.uniform() < bursts { 1.0 + dice.uniform() } else { 1.0 };
             let ns = (base * slow(again.from, again.to) * (noise * dice.normal()).exp() * burst) as f32;
-            let link = Link { from: again.from, to: again.to, ns };
-            if again.is_slow { times.alone.push(link) } else { times.reference.push(link) }
+            times.add_again(again, ns);
         }
         links = once_more(links, &[times.clone()], &hosts_of, attempt);
     }

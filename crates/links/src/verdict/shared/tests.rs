@@ -71,7 +71,7 @@ fn simulate(hosts: &Hosts, model: Model, seed: u64) -> Vec<SharedPath> {
         }
         paths = shares.once_more(paths, attempt);
     }
-    shares.found()
+    shares.found("repeat")
 }
 
 /// Returns in how many sweeps a path is found to be shared.

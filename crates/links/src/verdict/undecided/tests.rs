@@ -1,7 +1,7 @@
 //! Verdicts on simulated hosts that are busy: in some rows ranks wait for a CPU, and these rows take up to 1000 times as long.
 
 use ombx_record::{
-    link::{ALONE, BENCH, REFERENCE, RETEST},
+    link::{ALONE, APART, BENCH, PATH, REFERENCE, RETEST, TOGETHER},
     random::SplitMix64,
     result::{ClockFacts, Level, Mark, MarkCode, Measurement, Metric, Place, Run},
     stats::Summary,
@@ -154,6 +154,16 @@ fn ranks_that_a_quota_stopped_accuse_no_other_program() {
     row.trust = vec![Mark::new(MarkCode::QuotaStops, "stopped 9x by quota", "").at(Level::Note)];
     sweep.add(&row);
     assert_eq!(sweep.remedy_of_waiting(), "raise the CPU quota of the ranks and repeat");
+    // Links of a bisection that were measured together and alone while the quota stopped their ranks.
+    row.trust[0].level = Level::Caution;
+    for how in [TOGETHER, APART] {
+        row.axes.extend([(PATH.to_owned(), "bisection".to_owned()), (RETEST.to_owned(), how.to_owned())]);
+        sweep.add(&row);
+    }
+    let said = sweep.verdict().lines().join("\n");
+    let sentence =
+        "together and alone, but ranks waited for a CPU: raise the CPU quota of the ranks and repeat";
+    assert!(said.contains(sentence) && !said.contains("other programs"), "{said}");
 }
 
 /// A time limit far above all times is met by rows of any kind; one far below is missed by rows without waiting only.

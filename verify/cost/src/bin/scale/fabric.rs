@@ -12,9 +12,8 @@ use std::{
 
 use ombx_cost::link::{self, normal_of};
 use ombx_host::environment;
-use ombx_links::verdict::{self, LinkSweep, MOST_ROWS, Retest, TIMES_AGAIN, TimesBySize};
+use ombx_links::verdict::{self, LinkSweep, MOST_ROWS, Retest, TimesBySize};
 use ombx_record::{
-    link::{ALONE, ATTEMPT, REFERENCE, RETEST},
     result::{Measurement, Run},
     stats::Summary,
     unit::Rank,
@@ -228,7 +227,10 @@ fn judged(fabric: &Fabric, schedule: &Schedule, rounds: Option<u32>) -> Vec<Comp
     }
     let mut again = verdict::retest_candidates(&sweep.times().0, &sweep.hosts, RETEST_COUNT);
     let mut alone = TimesBySize::default();
-    for attempt in 1..=TIMES_AGAIN {
+    for attempt in 1.. {
+        if again.is_empty() {
+            break;
+        }
         for link in &again {
             let row = row_again(fabric, link, attempt);
             alone.add(&row, &sweep.hosts, MOST_ROWS);
@@ -242,10 +244,9 @@ fn judged(fabric: &Fabric, schedule: &Schedule, rounds: Option<u32>) -> Vec<Comp
 /// Returns the row of a link that is measured again.
 fn row_again(fabric: &Fabric, link: &Retest, attempt: usize) -> Measurement {
     let mut row = link::shared();
-    let value = if link.is_slow { ALONE } else { REFERENCE };
-    let own = [("from", link.from.to_string()), ("to", link.to.to_string()), (RETEST, value.to_owned())];
+    let own = [("from", link.from.to_string()), ("to", link.to.to_string())];
+    let own = own.into_iter().chain(link.axes(attempt));
     row.axes.extend(own.map(|(name, value)| (name.to_owned(), value)));
-    row.axes.insert(ATTEMPT.to_owned(), attempt.to_string());
     row.summary = Summary::new(&[fabric.ns(link.from, link.to, 1 + attempt as u64)]);
     row
 }

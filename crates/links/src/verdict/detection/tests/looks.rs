@@ -21,8 +21,7 @@ fn confirmed(seed: u64, noise: f64, slow: impl Fn(u32, u32) -> f64) -> Vec<Vec<C
         let mut times = LinkTimes { bytes: all.bytes, sweep, ..LinkTimes::default() };
         for again in interim_candidates(std::slice::from_ref(&times), &hosts) {
             let ns = (5000.0 * slow(again.from, again.to) * (noise * dice.normal()).exp()) as f32;
-            let link = Link { from: again.from, to: again.to, ns };
-            if again.is_slow { times.alone.push(link) } else { times.reference.push(link) }
+            times.add_again(&again, ns);
         }
         let found = at_one_size(&times.averaged(), &hosts, LOOKS).slow;
         found.into_iter().filter(|_| !times.alone.is_empty()).map(|slow| slow.component).collect()

@@ -14,7 +14,7 @@ use ombx_record::{
     error::{Error, Result},
     event::Event,
     file,
-    link::{ALONE, ATTEMPT, REFERENCE, RETEST, ROUND},
+    link::ROUND,
     result::{Check, Measurement, Metric, Outcome, Place, Samples, Work},
     stats::Summary,
     unit::Rank,
@@ -67,15 +67,11 @@ impl Pair {
 #[derive(Clone, Copy)]
 enum Step {
     Round(u32, bool),
-    /// Ends, kind, and the number of the attempt.
-    Again([u32; 2], &'static str, usize),
+    /// Link, and the number of the attempt.
+    Again(Retest, usize),
 }
 
 impl Step {
-    fn again(link: &Retest, attempt: usize) -> Step {
-        Step::Again([link.from, link.to], if link.is_slow { ALONE } else { REFERENCE }, attempt)
-    }
-
     /// Returns a number that distinguishes the rows of a link.
     fn kind(self) -> u64 {
         match self {
@@ -129,7 +125,7 @@ impl SimulatedTeam {
                 let Rank(partner) = self.schedule.partner(Rank(rank), round)?;
                 ((rank < partner) == lower).then_some([rank, partner])
             }
-            Step::Again(ends, ..) => (ends[0] == rank).then_some(ends),
+            Step::Again(link, _) => (link.from == rank).then_some([link.from, link.to]),
         }
     }
 
@@ -138,9 +134,7 @@ impl SimulatedTeam {
         let Some(ends) = self.timed(rank, step) else { return Ok(None) };
         let labels = match step {
             Step::Round(round, _) => vec![(ROUND, round.to_string())],
-            Step::Again(_, value, attempt) => {
-                vec![(RETEST, value.to_owned()), (ATTEMPT, attempt.to_string())]
-            }
+            Step::Again(link, attempt) => link.axes(attempt).to_vec(),
         };
         let row = renumbered(row(&self.machine, ends, step.kind()), ends.map(Rank), &labels);
         let mut line = Vec::new();
@@ -182,7 +176,7 @@ impl Team for SimulatedTeam {
             let attempt = self.lists.get() + 1;
             self.lists.set(if links.is_empty() { 0 } else { attempt });
             let mut steps = self.steps.borrow_mut();
-            links.iter().rev().for_each(|link| steps.push_front(Step::again(link, attempt)));
+            links.iter().rev().for_each(|link| steps.push_front(Step::Again(*link, attempt)));
         }
         Ok(())
     }
