@@ -105,7 +105,7 @@ impl LinksByHost {
             let of_kind = &mut kinds[usize::from(is_inside)];
             of_kind.resize_with(hosts.count(), HostLinks::default);
             let ends = if is_inside { &ends[..1] } else { &ends[..] };
-            let marked = || marks.iter().filter(|(mark, _)| mark.has(at));
+            let marked = || marks.iter().filter(|(mark, _)| mark.effect(at).is_some());
             let is_invalid = marked().any(|(mark, _)| is_invalid(&mark.mark));
             *left_out += usize::from(is_invalid);
             let link = hash(&[from, to].map(|rank| names[rank as usize]));
@@ -333,7 +333,7 @@ mod tests {
         for number in 1..=10 {
             let mut round = round(number, skewed);
             let mut mark = |mark: Mark, to: u32| {
-                let marked = RoundMark { mark, links: Vec::new() };
+                let marked = RoundMark::new(mark, Vec::new());
                 round.marks.extend((number <= to).then_some(marked));
             };
             mark(Mark::with_advice("of 60 %", "x", "y").at(Level::Caution), 6);
@@ -353,9 +353,8 @@ mod tests {
                 let is_marked = |(_, first, last): &&(&str, u32, u32)| (*first..=*last).contains(&number);
                 let marks = marked.iter().filter(is_marked);
                 let mut round = round(number, |_, _| if marks.clone().count() > 0 { 9000.0 } else { 5000.0 });
-                let invalid = |(code, ..): &(&str, u32, u32)| RoundMark {
-                    mark: Mark::with_advice(*code, "x", "y").at(Level::Invalid),
-                    links: Vec::new(),
+                let invalid = |(code, ..): &(&str, u32, u32)| {
+                    RoundMark::new(Mark::with_advice(*code, "x", "y").at(Level::Invalid), Vec::new())
                 };
                 round.marks = marks.map(invalid).collect();
                 links.add(&round);

@@ -210,7 +210,7 @@ impl LinkSweep {
         self.rows.all += round.len();
         (0..round.len()).for_each(|link| self.add_delay(delays.of_link(link)));
         self.rows.doubtful += round.doubtful();
-        for RoundMark { mark, links } in &round.marks {
+        for RoundMark { mark, links, .. } in &round.marks {
             self.count(mark.level, &mark.code, &mark.advice, round.count(links));
         }
         self.add_shared(&round.row, round.len());

@@ -514,37 +514,48 @@ pub(super) const MAX_DELAY: f32 = (few_units::MAX_NAMEABLE / MIN_FACTOR) as f32;
 
 /// Returns by how many times waiting for a CPU has made a row with these marks longer at most: 1 if no rank waited, infinite if it is unknown.
 pub(super) fn delay_of<'a>(marks: impl IntoIterator<Item = &'a Mark>) -> f32 {
-    marks.into_iter().map(delay_of_mark).fold(1.0, f32::max)
+    together(marks.into_iter().map(|mark| (mark, mark.effect)))
+}
+
+/// While other virtual machines have a CPU, no rank waits for it in the eyes of this kernel, so that `stolen` lengthens what the other marks
+/// have lengthened. These count the same waiting in several ways.
+fn together<'a>(marks: impl Iterator<Item = (&'a Mark, Option<f64>)>) -> f32 {
+    let (mut stolen, mut waited) = (1.0_f32, 1.0_f32);
+    for (mark, effect) in marks {
+        let of_kind = if mark.code == MarkCode::Stolen { &mut stolen } else { &mut waited };
+        *of_kind = of_kind.max(delay_of_mark(mark, effect));
+    }
+    stolen * waited
 }
 
 /// The bound of the mark leaves out threads of the kernel that wait for the same CPU and carry the message. It is taken twice, as if they had
 /// waited as long as the ranks; a note counts too. Single preemptions, and the time of other virtual machines, count from the level on at
 /// which they could have moved the median.
-fn delay_of_mark(mark: &Mark) -> f32 {
+fn delay_of_mark(mark: &Mark, effect: Option<f64>) -> f32 {
     let counts = match mark.code {
         MarkCode::Waited => true,
         MarkCode::Preempted | MarkCode::Stolen | MarkCode::QuotaStops => mark.level >= Level::Caution,
         _ => false,
     };
-    match mark.effect {
+    match effect {
         _ if !counts => 1.0,
         Some(effect) if effect < 1.0 => (1.0 - effect).powi(-2) as f32,
         _ => f32::INFINITY,
     }
 }
 
-/// Delays of the links of a round.
-pub(super) struct Delays<'a>(Vec<(&'a RoundMark, f32)>);
+/// Marks of a round that say that ranks of a link waited.
+pub(super) struct Delays<'a>(Vec<&'a RoundMark>);
 
 impl Delays<'_> {
     pub(super) fn of(round: &Round) -> Delays<'_> {
-        let of_marks = round.marks.iter().map(|mark| (mark, delay_of_mark(&mark.mark)));
-        Delays(of_marks.filter(|(_, delay)| *delay > 1.0).collect())
+        let is_delay = |mark: &&RoundMark| delay_of_mark(&mark.mark, mark.mark.effect) > 1.0;
+        Delays(round.marks.iter().filter(is_delay).collect())
     }
 
     /// Returns the delay of the link with this place in the round.
     pub(super) fn of_link(&self, at: usize) -> f32 {
-        self.0.iter().filter(|(mark, _)| mark.has(at)).map(|(_, delay)| *delay).fold(1.0, f32::max)
+        together(self.0.iter().filter_map(|mark| Some((&mark.mark, mark.effect(at)?))))
     }
 }
 

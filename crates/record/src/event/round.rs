@@ -109,12 +109,46 @@ pub struct RoundMark {
     /// Places of the links in the arrays, ascending; empty if all links have the mark.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<u32>,
+    /// Effect on each link that has the mark; `None` where it is unknown. Empty if it is that of `mark` on all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<Option<f64>>,
 }
 
 impl RoundMark {
-    /// Returns whether a link has the mark.
-    pub fn has(&self, link: usize) -> bool {
-        self.links.is_empty() || self.links.binary_search(&(link as u32)).is_ok()
+    /// Returns the mark of some links of a round, with the same effect on each; of all if there are no places.
+    pub fn new(mark: Mark, links: Vec<u32>) -> RoundMark {
+        RoundMark { mark, links, effects: Vec::new() }
+    }
+
+    /// Returns the effect on a link: `None` if the link does not have the mark, and `Some(None)` if it has, with an unknown effect.
+    pub fn effect(&self, link: usize) -> Option<Option<f64>> {
+        let place = match &self.links[..] {
+            [] => link,
+            links => links.binary_search(&(link as u32)).ok()?,
+        };
+        Some(self.effects.get(place).map_or(self.mark.effect, |effect| *effect))
+    }
+
+    fn of_link(&self, link: usize) -> Option<Mark> {
+        Some(self.mark.clone().bounded(self.effect(link)?))
+    }
+
+    /// Adds the link at the end of the round.
+    fn add(&mut self, at: u32, mark: &Mark) {
+        self.links.push(at);
+        self.effects.push(mark.effect);
+        let effect = self.mark.effect.zip(mark.effect).map(|(a, b)| a.max(b));
+        self.mark = self.mark.clone().bounded(effect);
+    }
+
+    /// Leaves out what is the same for all links.
+    fn end(&mut self, links: usize) {
+        if self.links.len() == links {
+            self.links = Vec::new();
+        }
+        if self.effects.iter().all(|effect| *effect == self.mark.effect) {
+            self.effects = Vec::new();
+        }
     }
 }
 
@@ -162,12 +196,11 @@ impl Round {
         let mut axes = self.row.axes.clone();
         axes.extend([(FROM.to_owned(), from.to_string()), (TO.to_owned(), to.to_string())]);
         axes.extend(self.number.map(|number| (ROUND.to_owned(), number.to_string())));
-        let has = |mark: &&RoundMark| mark.has(at);
         Measurement {
             key: key_of_link(&axes, self.row.bytes, self.row.depth),
             axes,
             summary: Summary::new(&[f64::from(ns)]),
-            trust: self.marks.iter().filter(has).map(|mark| mark.mark.clone()).collect(),
+            trust: self.marks.iter().filter_map(|mark| mark.of_link(at)).collect(),
             grown: if at == 0 { self.row.grown.clone() } else { Vec::new() },
             ..self.row.clone()
         }
@@ -188,6 +221,10 @@ impl Round {
         };
         if !self.marks.iter().all(is_place) {
             return Err("a mark has links that are not in the round".into());
+        }
+        let is_complete = |mark: &RoundMark| [0, self.count(&mark.links)].contains(&mark.effects.len());
+        if !self.marks.iter().all(is_complete) {
+            return Err("a mark must have no effects, or one for each of its links".into());
         }
         let row = &self.row;
         let has_samples = row.summary.is_some() || !row.samples.is_empty() || !row.tail.is_empty();
@@ -247,9 +284,7 @@ impl Rounds {
         let mut ended = std::mem::take(&mut self.open);
         for round in &mut ended {
             let links = round.len();
-            for mark in round.marks.iter_mut().filter(|mark| mark.links.len() == links) {
-                mark.links = Vec::new();
-            }
+            round.marks.iter_mut().for_each(|mark| mark.end(links));
         }
         ended
     }
@@ -271,12 +306,11 @@ impl Round {
             match known {
                 // A row may have a mark twice.
                 Some(known) if known.links.last() == Some(&at) => {}
-                Some(known) => {
-                    known.links.push(at);
-                    let effect = known.mark.effect.zip(mark.effect).map(|(a, b)| a.max(b));
-                    known.mark = known.mark.clone().bounded(effect);
+                Some(known) => known.add(at, mark),
+                None => {
+                    let effects = vec![mark.effect];
+                    self.marks.push(RoundMark { mark: mark.clone(), links: vec![at], effects });
                 }
-                None => self.marks.push(RoundMark { mark: mark.clone(), links: vec![at] }),
             }
         }
     }
@@ -451,6 +485,14 @@ mod tests {
         assert_eq!(counts, [1, 2, 1, 2]);
         assert_eq!(round.marks.iter().map(|mark| round.count(&mark.links)).collect::<Vec<_>>(), [4, 2]);
         assert_eq!(round.doubts().count(), 1);
+        // Each row has the effect on its own link.
+        let effects: Vec<_> = round.rows().map(|row| row.trust.last().and_then(|mark| mark.effect)).collect();
+        assert_eq!(effects, [None, Some(0.1), None, Some(0.1 * 3.0)]);
+        assert_eq!(round.marks.iter().map(|mark| mark.effects.len()).collect::<Vec<_>>(), [0, 2]);
+        round.check().unwrap();
+        let mut short = round.clone();
+        short.marks[1].effects.truncate(1);
+        assert!(short.check().unwrap_err().contains("one for each"));
     }
 
     #[test]
@@ -472,7 +514,7 @@ mod tests {
             assert!(axis(name, "1".into()).contains("of its own"), "{name}");
         }
         let mark = Mark::with_advice("few", "few", "x".repeat(MOST_TEXT));
-        let marks = vec![RoundMark { mark, links: Vec::new() }];
+        let marks = vec![RoundMark::new(mark, Vec::new())];
         assert!(spoilt(&|round| round.marks.clone_from(&marks)).contains("copy"));
         let samples = vec![Samples { batch: 1, ..Samples::default() }];
         assert!(spoilt(&|round| round.row.tail.clone_from(&samples)).contains("have samples"));

@@ -41,7 +41,7 @@ fn any_round() -> impl Strategy<Value = Event<'static>> {
             checked: row.checked,
             ..Measurement::new("links", row.key, row.metric, row.ranks)
         };
-        let marks = vec![RoundMark { mark: Mark::with_advice("few", "few", "more"), links: vec![0] }];
+        let marks = vec![RoundMark::new(Mark::with_advice("few", "few", "more"), vec![0])];
         Event::Round(Cow::Owned(Round {
             row,
             number,

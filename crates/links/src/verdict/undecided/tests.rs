@@ -8,7 +8,9 @@ use ombx_record::{
     verdict::{Component, Conclusion, Verdict},
 };
 
-use crate::verdict::{LinkSweep, MOST_ROWS, TimesBySize, dice::Dice, once_more, retest_candidates};
+use crate::verdict::{
+    LinkSweep, MOST_ROWS, TimesBySize, dice::Dice, once_more, retest_candidates, times::delay_of,
+};
 
 /// Standard deviation of the logarithm of a row without waiting.
 const NOISE: f64 = 0.03;
@@ -209,4 +211,18 @@ fn hosts_that_wait_a_little_are_seldom_accused_and_a_slow_one_is_named() {
             format!("{hosts} hosts that wait {bounded:?}: {accused} accused, {clear} clear, {named} named");
         assert!(accused <= 2 && clear >= least_clear && named >= least_named, "{what}");
     }
+}
+
+/// What the hypervisor takes comes on top of what this kernel sees; its own marks count the same waiting.
+#[test]
+fn stolen_time_lengthens_what_waiting_has_lengthened() {
+    let mark = |code, effect| Mark::new(code, "", "").at(Level::Caution).bounded(Some(effect));
+    let [waited, preempted] = [MarkCode::Waited, MarkCode::Preempted].map(|code| mark(code, 0.1));
+    let stolen = mark(MarkCode::Stolen, 0.2);
+    let within = |marks: &[&Mark], expected: f64| {
+        let delay = f64::from(delay_of(marks.iter().copied()));
+        assert!((delay - expected).abs() < 1e-6, "{marks:?}: {delay}");
+    };
+    within(&[&waited, &preempted], 0.9f64.powi(-2));
+    within(&[&waited, &stolen], (0.9f64 * 0.8).powi(-2));
 }
