@@ -156,7 +156,12 @@ impl FromStr for ScopedIp {
         let Some((ip, interface)) = text.split_once('%') else {
             return text.parse::<IpAddr>().map(ScopedIp::from).map_err(|e| e.to_string());
         };
-        ip.parse::<Ipv6Addr>().map_err(|e| e.to_string())?;
+        let address = ip.parse::<Ipv6Addr>().map_err(|e| e.to_string())?;
+        if !address.is_unicast_link_local() {
+            return Err(format!(
+                "only link-local addresses (fe80::/10) take an interface: leave out %{interface}"
+            ));
+        }
         let mut found =
             (text, 0).to_socket_addrs().map_err(|_| format!("this host has no interface {interface}"))?;
         found.next().map(ScopedIp::from).ok_or_else(|| format!("this host has no interface {interface}"))
@@ -483,7 +488,7 @@ mod host_tests {
             let ip: ScopedIp = text.parse().unwrap();
             assert_eq!((ip.to_string().as_str(), ip.lacks_interface()), (text, lacks));
         }
-        for text in ["fe80::1%no-such-if", "10.0.0.1%lo", "%lo", "fe80::1%", "n02"] {
+        for text in ["fe80::1%no-such-if", "10.0.0.1%lo", "fd00::1%lo", "%lo", "fe80::1%", "n02"] {
             assert!(text.parse::<ScopedIp>().is_err(), "{text}");
         }
         let mapped: SocketAddr = "[::ffff:10.0.0.1]:7".parse().unwrap();

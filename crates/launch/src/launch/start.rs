@@ -1,6 +1,6 @@
 //! Where and how the ranks of a job start, as the user has chosen it.
 
-use std::{env, fmt, fs::File, path::PathBuf, str::FromStr, time::Duration};
+use std::{env, fmt, fs::File, net::Ipv6Addr, path::PathBuf, str::FromStr, time::Duration};
 
 use ombx_estimate::text::plain;
 use ombx_host::{host_name::check_host, limits::start_error, search_path};
@@ -243,6 +243,9 @@ impl Server {
         if check_host(host).is_err() || host.contains('@') {
             return Err("not the name or address of a host".into());
         }
+        if host.parse::<Ipv6Addr>().is_ok_and(|ip| ip.is_unicast_link_local()) {
+            return Err(format!("a link-local address needs its interface, as [{host}%eth0]"));
+        }
         let port = port.map_or(Some(PORT), |port| digits(port).filter(|port| *port > 0));
         let port = port.ok_or("its port is not a number from 1 to 65535")?;
         Ok(Server { host: host.to_owned(), port })
@@ -325,6 +328,8 @@ mod tests {
             "a b",
             "me@n02",
             "[::1]7",
+            "[fe80::1]:7",
+            "fe80::1",
             "[]:7",
         ] {
             assert!(Server::parse(text).is_err(), "{text}");
