@@ -71,7 +71,8 @@ pub fn probe_this_process() -> Result<u8> {
 /// Options that the doctor does not have, and files that cannot be written.
 pub fn run(start: &Start, request: &Request) -> Result<u8> {
     let is_rank = start.is_of_rank();
-    if is_rank && !detection::is_first_process() {
+    if let Some(started) = detection::launcher().filter(|started| is_rank && started.rank > 0) {
+        stderr_line!("ombx: rank {} of {}: rank 0 alone examines its host", started.rank, started.launcher);
         return Ok(0);
     }
     let useless = [("--rendezvous", start.rendezvous.is_some()), ("--fail-fast", start.fail_fast)];

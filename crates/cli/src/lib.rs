@@ -65,7 +65,8 @@ pub fn main() -> ExitCode {
         return ExitCode::from(monitoring::conclude(service, ended));
     }
     ExitCode::from(ended.unwrap_or_else(|error| {
-        if detection::is_first_process() {
+        // Ranks have errors in common, and the first prints them. Commands that do not measure know nothing of others.
+        if !measures || detection::is_first_process() {
             stderr_line!("ombx: {}", stderr::printable(&error.to_string()));
             if let Some(text) = monitoring::error_as_json(&words, &error) {
                 // The error is on standard error if standard output is closed.

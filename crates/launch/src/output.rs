@@ -34,6 +34,7 @@ use ombx_show::{Renderer, links_status, map_so_far};
 
 use crate::{
     job::{self, Job, Work},
+    launch::start::AllocatedHosts,
     output::{
         destination::{Format, Screen},
         files::OutputFiles,
@@ -66,6 +67,8 @@ pub(crate) struct Output {
     rounds: Rounds,
     /// Transports between MPI ranks, if the launching process has asked for them.
     transport: Option<Fact>,
+    /// Hosts of a batch system, until a run has begun.
+    allocated: Option<AllocatedHosts>,
 }
 
 /// Numbers of rows of a job.
@@ -224,6 +227,7 @@ impl Output {
                 }),
                 Work::Benchmarks(_) => None,
             },
+            allocated: AllocatedHosts::unnamed(&job.start),
             ..Output::default()
         })
     }
@@ -332,7 +336,12 @@ impl Output {
             self.pass(event)?;
         }
         match event {
-            Event::Run(_) => self.counts.next_run(),
+            Event::Run(run) => {
+                self.counts.next_run();
+                if let Some(note) = self.allocated.take().and_then(|allocated| allocated.note(&run.places)) {
+                    note_line!("ombx: {note}");
+                }
+            }
             Event::Row(row) => self.counts.run.add(row),
             _ => {}
         }

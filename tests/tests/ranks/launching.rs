@@ -134,7 +134,9 @@ fn ranks_of_another_mpi_launcher_are_an_error() {
     let done = job.env("OMPI_MCA_plm_rsh_agent", "sh").run();
     assert_eq!(done.code, Some(6), "{done}");
     let messages: Vec<&str> = done.stderr.lines().filter(|line| line.contains("ombx: ")).collect();
-    assert!(messages.len() == 1 && messages[0].contains("started 2 processes"), "{done}");
+    let about = |what: &str| messages.iter().filter(|message| message.contains(what)).count();
+    let [of_first, of_second] = [about("started 2 processes"), about("started this process as rank 1")];
+    assert_eq!((messages.len(), of_first, of_second), (2, 1, 1), "{done}");
     assert!(done.stdout.is_empty(), "nothing is measured\n{done}");
     done.leaves_nothing();
 }

@@ -207,11 +207,12 @@ pub(crate) fn refuse_singletons(size: u32, chosen: ChosenBy) -> Result<()> {
     })
 }
 
-/// Returns whether this is the first process that [`refuse_singletons`] refuses, and not the first one of its launcher.
-pub(crate) fn is_first_alone() -> bool {
-    launcher().is_some_and(|started| {
-        WITHOUT_NUMBER.contains(&started.launcher) && started.ranks.is_none() && started.rank == 1
-    })
+/// Returns a sentence about a process that [`refuse_singletons`] refuses, unless it is the first one of its launcher, which prints the error.
+/// There may be no first one: a script of one rank passes its environment on.
+#[cfg(feature = "mpi")]
+pub(crate) fn further_singleton() -> Option<String> {
+    let StartedBy { launcher, rank, .. } = launcher().filter(|started| started.rank > 0)?;
+    Some(format!("{launcher} started this process as rank {rank}, but for MPI it is rank 0 of 1"))
 }
 
 /// Returns a clause that says which launcher has started more than one process, or a process other than the first.

@@ -1,10 +1,18 @@
 //! Where and how the ranks of a job start, as the user has chosen it.
 
-use std::{env, fmt, fs::File, net::Ipv6Addr, path::PathBuf, str::FromStr, time::Duration};
+use std::{
+    collections::BTreeSet,
+    env, fmt,
+    fs::{self, File},
+    net::Ipv6Addr,
+    path::PathBuf,
+    str::FromStr,
+    time::Duration,
+};
 
 use ombx_estimate::text::plain;
 use ombx_host::{host_name::check_host, limits::start_error, search_path};
-use ombx_record::{error::Error, unit::digits};
+use ombx_record::{error::Error, result::Place, unit::digits};
 use serde::{Deserialize, Serialize};
 
 use crate::launch::detection;
@@ -66,6 +74,53 @@ pub(super) fn unreadable_allocation() -> Option<String> {
         Some(format!("{name} names {}, which cannot be read: {}", plain(&file), start_error(&error)))
     })
 }
+
+/// Several hosts that a batch system has given to this process.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct AllocatedHosts {
+    /// The variable that names their file.
+    variable: &'static str,
+    /// Distinct hosts in the order of the file.
+    hosts: Vec<String>,
+}
+
+impl AllocatedHosts {
+    /// Returns the hosts of an allocation, if it has several and the user has not said where ranks start.
+    pub(crate) fn unnamed(start: &Start) -> Option<AllocatedHosts> {
+        let is_named = start.is_of_rank() || !start.hosts.is_empty() || start.hostfile.is_some();
+        let read = |name: &'static str| Some((name, fs::read_to_string(env::var(name).ok()?).ok()?));
+        let (variable, text) =
+            ALLOCATIONS.iter().skip(1).filter(|_| !is_named).find_map(|name| read(name))?;
+        AllocatedHosts::parse(variable, &text)
+    }
+
+    /// The host is the first word of a line. `None` if there are fewer than two.
+    fn parse(variable: &'static str, text: &str) -> Option<AllocatedHosts> {
+        let names = text.lines().filter_map(|line| line.split_whitespace().next());
+        let mut seen = BTreeSet::new();
+        let hosts: Vec<String> = names.filter(|name| seen.insert(*name)).map(str::to_owned).collect();
+        (hosts.len() > 1 && hosts.iter().all(|host| check_host(host).is_ok()))
+            .then_some(AllocatedHosts { variable, hosts })
+    }
+
+    /// Returns a sentence if all ranks are on one host.
+    pub(crate) fn note(&self, places: &[Place]) -> Option<String> {
+        let [first, others @ ..] = places else { return None };
+        let is_one = !others.is_empty() && others.iter().all(|place| place.host == first.host);
+        let shown = self.hosts.iter().take(HOSTS_SHOWN).map(String::as_str).collect::<Vec<_>>().join(",");
+        let (host, variable, count) = (&first.host, self.variable, self.hosts.len());
+        is_one.then(|| {
+            let instead = match count {
+                ..=HOSTS_SHOWN => format!("--hosts {shown} measures between these"),
+                _ => format!("--hosts with some of {shown}, .. measures between them"),
+            };
+            format!("all ranks are on {host}, but {variable} lists {count} hosts: {instead}")
+        })
+    }
+}
+
+/// Number of hosts of an allocation that a sentence names.
+const HOSTS_SHOWN: usize = 3;
 
 /// Variables of batch systems with the program that starts processes on their hosts.
 const STARTERS: [(&str, &str); 3] =
@@ -300,6 +355,31 @@ mod tests {
         ] {
             let why = words(launcher, hosts, per_host).unwrap_err();
             assert!(why.contains(expected), "{launcher}: {why}");
+        }
+    }
+
+    #[test]
+    fn ranks_on_one_host_of_an_allocation_are_noted() {
+        let place = |host: &str| Place {
+            host: host.into(),
+            cpus: "0".into(),
+            online: 2,
+            governor: None,
+            quota: None,
+        };
+        let (one, two) = ([place("n01"), place("n01")], [place("n01"), place("n02")]);
+        let parse = |text| AllocatedHosts::parse("PBS_NODEFILE", text);
+        let allocated = parse("n01 2 all.q UNDEFINED\nn01\n\nn02\n").unwrap();
+        let note = allocated.note(&one).unwrap();
+        assert_eq!(
+            note,
+            "all ranks are on n01, but PBS_NODEFILE lists 2 hosts: --hosts n01,n02 measures between these"
+        );
+        assert_eq!((allocated.note(&two), allocated.note(&one[..1])), (None, None));
+        let note = parse("a\nb\nc\nd").unwrap().note(&one).unwrap();
+        assert!(note.ends_with("4 hosts: --hosts with some of a,b,c, .. measures between them"), "{note}");
+        for text in ["", "n01\nn01\n", "n01\n-x\n"] {
+            assert_eq!(parse(text), None, "{text}");
         }
     }
 

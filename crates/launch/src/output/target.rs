@@ -149,7 +149,7 @@ pub struct ResultTarget {
     file: File,
     /// Whether the file is the old one, which is locked and not written.
     is_old: bool,
-    /// Length of a regular file after the last record.
+    /// Length of a regular file after the last record; `None` after a record that could not be written.
     length: Option<u64>,
 }
 
@@ -192,6 +192,8 @@ impl ResultTarget {
             write(&mut self.file).and_then(|()| self.file.flush())
         };
         let measured = written.and_then(|()| self.measure());
+        // A part of the record may be in the file, which has not been changed by another program for that.
+        self.length = self.length.filter(|_| measured.is_ok());
         measured.map_err(|e| unwritable(&self.path, &e))
     }
 

@@ -44,9 +44,9 @@ pub(super) fn measure(state: &mut RankState<'_>, work: &Work) -> Result<Mpi> {
         preflight::check_rank().and_then(|()| Mpi::start_as(work.initialization(), work.threading()));
     let mpi = started.unwrap_or_else(|error| abort_without_mpi(&error));
     let chosen = if state.output_of.is_some() { ChosenBy::User } else { ChosenBy::Ombx };
-    detection::refuse_singletons(mpi.team().size(), chosen).inspect_err(|error| {
-        if detection::is_first_alone() {
-            stderr_line!("ombx: {error}");
+    detection::refuse_singletons(mpi.team().size(), chosen).inspect_err(|_| {
+        if let Some(sentence) = detection::further_singleton() {
+            stderr_line!("ombx: {sentence}");
         }
     })?;
     let team: &dyn Team = mpi.team();
@@ -86,6 +86,10 @@ pub(super) fn share(error: &Error) {
     // MPI has started already if this error is that of another rank.
     let Ok(mpi) = Mpi::start_as(Initialization::World, Threading::Single) else { return };
     if detection::refuse_singletons(mpi.team().size(), ChosenBy::User).is_err() {
+        // None of the others is reached, and a script may have started ombx in this rank alone.
+        if rank > 0 {
+            stderr_line!("ombx: rank {rank}: {error}");
+        }
         return;
     }
     same_build(mpi.team()).unwrap_or_else(|error| failure::abort(mpi.team(), &error));
