@@ -535,6 +535,11 @@ mod tests {
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2, "no temporary file is left");
         fs::remove_file(&path).unwrap();
         assert!(file.check_unchanged().unwrap_err().to_string().contains("was removed"));
+        // A part of a record is in the file if the disk becomes full.
+        let mut file = ResultTarget::open(&path, Existing::Replace, Duration::ZERO).unwrap();
+        let part = file.write(|out| out.write_all(b"part").and(Err(io::ErrorKind::StorageFull.into())));
+        assert!(part.unwrap_err().to_string().contains("the disk is full"));
+        assert!(file.check_unchanged().is_ok(), "no other program has changed it");
     }
 
     #[test]
