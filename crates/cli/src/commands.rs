@@ -147,6 +147,9 @@ pub(crate) enum Command {
 /// Commands whose processes may be ranks that start MPI.
 pub(crate) const MEASURING: [&str; 6] = [launch::RANK, "run", "congestion", "links", "osu", "imb"];
 
+/// Commands that start ranks themselves, and refuse a launcher.
+pub(crate) const STARTING: [&str; 3] = ["ab", "check", "model"];
+
 /// Returns clap's parser, with an option for each parameter of the registered benchmarks.
 pub(crate) fn parser(registry: &Registry) -> clap::Command {
     Cli::command()

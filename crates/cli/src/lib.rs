@@ -56,7 +56,8 @@ pub fn main() -> ExitCode {
     take_children_back();
     let words = this_process::typed();
     let service = monitoring::service(&words);
-    let measures = words.get(1).is_some_and(|command| commands::MEASURING.iter().any(|name| command == name));
+    let is_any_of = |names: &[&str]| words.get(1).is_some_and(|command| names.iter().any(|name| command == name));
+    let in_common = is_any_of(&commands::MEASURING) || is_any_of(&commands::STARTING);
     let ended = preflight::check_stack().and_then(|()| match role::started(&words) {
         Some(ended) => ended,
         None => commands::dispatch(&Registry::load()?, words.clone()),
@@ -65,15 +66,15 @@ pub fn main() -> ExitCode {
         return ExitCode::from(monitoring::conclude(service, ended));
     }
     ExitCode::from(ended.unwrap_or_else(|error| {
-        // Ranks have errors in common, and the first prints them. Commands that do not measure know nothing of others.
-        if !measures || detection::is_first_process() {
+        // Ranks have errors in common, and the first prints them. Other commands know nothing of ranks.
+        if !in_common || detection::is_first_process() {
             stderr_line!("ombx: {}", stderr::printable(&error.to_string()));
             if let Some(text) = monitoring::error_as_json(&words, &error) {
                 // The error is on standard error if standard output is closed.
                 let _ = terminal::print(text);
             }
         }
-        if measures {
+        if in_common {
             rank::share(&error);
         }
         error.kind().exit_code()
