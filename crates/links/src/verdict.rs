@@ -27,7 +27,7 @@ use ombx_record::{
 };
 
 pub use self::{
-    criteria::{Criteria, Expectation, FailOn, Reference},
+    criteria::{Criteria, Expectation, FailOn, LEFT_OUT, Reference},
     detection::{find_slow, nameable},
     groups::{Group, HostGroups, Hosts},
     launches::{Step, join_steps},

@@ -105,7 +105,14 @@ pub struct Sentence {
     /// What the sentence rests on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
+    /// What does not work as it should: hosts, or links with the hosts of their two ends. All of them, or none if these are more than
+    /// [`MOST_NAMED`] or not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<Vec<String>>,
 }
+
+/// The largest number of hosts and links of a sentence. With names of 30 characters, their line has less than 64 KiB.
+pub const MOST_NAMED: usize = 900;
 
 /// What is concluded about the links of a sweep. It is computed when the sweep ends, is kept in the result file, and is all that is shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -129,7 +136,7 @@ impl Verdict {
     /// Returns the verdict on a run that did not measure everything.
     pub fn incomplete(why: impl Into<String>) -> Verdict {
         let conclusion = Conclusion::None;
-        let sentence = Sentence { conclusion, text: why.into(), evidence: Vec::new() };
+        let sentence = Sentence::new(conclusion, why);
         Verdict { conclusion, sentences: vec![sentence], missed: 0, slow: Vec::new(), nameable: Vec::new() }
     }
 
@@ -150,6 +157,11 @@ impl Verdict {
 }
 
 impl Sentence {
+    /// Returns a sentence without evidence.
+    pub fn new(conclusion: Conclusion, text: impl Into<String>) -> Sentence {
+        Sentence { conclusion, text: text.into(), evidence: Vec::new(), about: Vec::new() }
+    }
+
     /// Returns the line of the sentence, and one for each piece of evidence.
     fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.line()];

@@ -10,11 +10,14 @@ use ombx_record::{
     order::sort_by_value,
     result::{Measurement, RunOutcome},
     unit::{Bytes, counted},
+    verdict::{Conclusion, MOST_NAMED, Sentence},
 };
 use serde::{Deserialize, Serialize};
 
 use crate::verdict::{
-    HostGroups, Hosts, Link, LinkSweep, LinkTimes, link_name, sweep::Findings, times::is_sampled,
+    HostGroups, Hosts, Link, LinkSweep, LinkTimes, link_name,
+    sweep::{Findings, of_link},
+    times::is_sampled,
     undecided::Undecided,
 };
 
@@ -26,7 +29,7 @@ const NAMED: usize = 4;
 /// Option of a run that holds its expectations.
 pub(super) const EXPECT: &str = "expect";
 /// Option of a run that holds the hosts that are left out.
-pub(super) const LEFT_OUT: &str = "left_out";
+pub const LEFT_OUT: &str = "left_out";
 
 /// What ends `ombx links` with a code other than 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -150,7 +153,7 @@ impl Expectation {
             Limit::Bandwidth(_) => sizes.iter().enumerate().max_by_key(|(_, times)| times.bytes),
         };
         let Some((at, times)) = size.filter(|(_, times)| !times.sweep.is_empty()) else {
-            verdict.missed.push(format!("{self}: no link was measured"));
+            verdict.missed.push(Sentence::new(Conclusion::Slow, format!("{self}: no link was measured")));
             return;
         };
         // Ratio of the time to the expected time.
@@ -189,11 +192,17 @@ impl Expectation {
             verdict.met.push(format!("{self}: met by {all} at {bytes} bytes{slowest}"));
         } else {
             let named = named(&links[..missing], |(l, _)| name(l));
-            verdict
-                .missed
-                .push(format!("{self}: missed by {at_least}{missing} of {all} at {bytes} bytes: {named}"));
+            let text = format!("{self}: missed by {at_least}{missing} of {all} at {bytes} bytes: {named}");
+            verdict.missed.push(missed_by(text, &links[..missing], times, &sweep.hosts));
         }
     }
+}
+
+/// Returns a sentence on a demand that links miss. A sample of links does not have all of them.
+fn missed_by(text: String, links: &[(Link, f64)], times: &LinkTimes, hosts: &Hosts) -> Sentence {
+    let are_all = times.level == 0 && links.len() <= MOST_NAMED;
+    let about = links.iter().filter(|_| are_all).map(|(l, _)| of_link([l.from, l.to], hosts)).collect();
+    Sentence { about, ..Sentence::new(Conclusion::Slow, text) }
 }
 
 /// Times of one link in the reference: of the sweep and of the second measurement, each from its slowest run.
@@ -311,8 +320,11 @@ impl Reference {
             let (all, bytes) = (counted(links.len(), "link"), Bytes(times.bytes));
             let least = MIN_REFERENCE_FACTOR * times.delay.exp();
             if overall >= least {
-                verdict.missed.push(format!(
-                    "links are slower than in {name}: {overall:.2} times as long (median of {all}, at {bytes} bytes)"
+                verdict.missed.push(Sentence::new(
+                    Conclusion::Slow,
+                    format!(
+                        "links are slower than in {name}: {overall:.2} times as long (median of {all}, at {bytes} bytes)"
+                    ),
                 ));
             }
             let limit = least * overall.max(1.0);
@@ -322,9 +334,8 @@ impl Reference {
             };
             if slower > 0 {
                 let named = named(&links[..slower], one);
-                verdict
-                    .missed
-                    .push(format!("{slower} of {all} are slower than in {name} at {bytes} bytes: {named}"));
+                let text = format!("{slower} of {all} are slower than in {name} at {bytes} bytes: {named}");
+                verdict.missed.push(missed_by(text, &links[..slower], times, hosts));
             } else if overall >= MIN_REFERENCE_FACTOR
                 || links.first().is_some_and(|(_, ratio)| *ratio >= MIN_REFERENCE_FACTOR * overall.max(1.0))
             {

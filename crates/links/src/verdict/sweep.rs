@@ -631,7 +631,7 @@ pub(super) struct Findings {
     /// Clause on the links of groups that share none.
     apart: Option<String>,
     /// Sentences on expectations and a reference that the links miss.
-    pub(super) missed: Vec<String>,
+    pub(super) missed: Vec<Sentence>,
     /// Sentences on expectations and a reference that all links meet.
     pub(super) met: Vec<String>,
     /// Sentences on demands that are neither met nor missed, because ranks waited for a CPU.
@@ -683,9 +683,11 @@ impl Findings {
 
     /// Returns the sentences of the verdict, the most important first, each with its evidence.
     fn sentences(&self, hosts: &Hosts) -> Vec<Sentence> {
-        let of =
-            |conclusion, text: &str| Sentence { conclusion, text: text.to_owned(), evidence: Vec::new() };
-        let errors = self.errors.iter().map(|error| of(Conclusion::Errors, &error.text));
+        let of = |conclusion, text: &str| Sentence::new(conclusion, text);
+        let errors = self.errors.iter().map(|error| Sentence {
+            about: vec![vec![error.host.clone()]],
+            ..of(Conclusion::Errors, &error.text)
+        });
         if let Some(why) = &self.obstacle {
             return errors.chain([of(Conclusion::None, why)]).collect();
         }
@@ -694,16 +696,18 @@ impl Findings {
         let suspected =
             |slow: &SlowComponent| self.suspected.contains(&slow.component).then(|| suspected.to_owned());
         let slow = self.slow.iter().map(|slow| Sentence {
+            about: slow.about(hosts),
             evidence: [evidence_sentence(&slow.evidence, hosts)].into_iter().chain(suspected(slow)).collect(),
             ..of(Conclusion::Slow, &slow.sentence(hosts))
         });
         let links: Vec<[u32; 2]> = self.slow.iter().filter_map(|slow| slow.component.link()).collect();
-        let missed = self.missed.iter().map(|text| of(Conclusion::Slow, text));
+        let missed = self.missed.iter().cloned();
         let open = self.open.iter().map(|text| of(Conclusion::None, text));
         let met = open.chain(self.met.iter().map(|text| of(Conclusion::Clear, text)));
         let unsteady = self.unsteady.iter().map(|link| {
             let [text, evidence] = link.sentence(hosts);
-            Sentence { evidence: vec![evidence], ..of(Conclusion::Unsteady, &text) }
+            let about = vec![of_link(link.ends, hosts)];
+            Sentence { evidence: vec![evidence], about, ..of(Conclusion::Unsteady, &text) }
         });
         let shared = self.shared.first().map(|path| {
             let [text, evidence] = path.sentence();
@@ -766,7 +770,20 @@ impl Findings {
     }
 }
 
+/// Returns the hosts of the two ends of a link.
+pub(super) fn of_link([from, to]: [u32; 2], hosts: &Hosts) -> Vec<String> {
+    vec![hosts.name(from).to_owned(), hosts.name(to).to_owned()]
+}
+
 impl SlowComponent {
+    /// Returns the slow hosts, or the slow link.
+    fn about(&self, hosts: &Hosts) -> Vec<Vec<String>> {
+        match self.component.link() {
+            Some(ends) => vec![of_link(ends, hosts)],
+            None => self.clone().into_part(hosts).hosts.into_iter().map(|host| vec![host]).collect(),
+        }
+    }
+
     /// Describes the component for programs.
     fn into_part(self, hosts: &Hosts) -> SlowPart {
         let group = |level: usize, group: u32| {

@@ -61,7 +61,7 @@ pub(super) struct Visits {
 /// Link that is slow in some visits.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct UnsteadyLink {
-    ends: [u32; 2],
+    pub(super) ends: [u32; 2],
     /// Largest ratio to comparable rows, and its message size.
     factor: f64,
     bytes: u64,
