@@ -42,6 +42,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("ombx-rma", &["ombx-core", "ombx-mpi"]),
     ("ombx-io", &["ombx-core", "ombx-mpi"]),
     ("ombx-sockets", &["ombx-record", "ombx-host", "ombx-core"]),
+    ("ombx-fleet", &["ombx-record", "ombx-host", "ombx-links"]),
     (
         "ombx-launch",
         &[
@@ -53,6 +54,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-draw",
             "ombx-show",
             "ombx-drop-in",
+            "ombx-fleet",
             "ombx-core",
             "ombx-sweep",
             "ombx-accelerator",
@@ -73,7 +75,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "ombx-launch",
         ],
     ),
-    ("ombx-cluster", &["ombx-record", "ombx-host", "ombx-links", "ombx-sweep"]),
+    ("ombx-cluster", &["ombx-record", "ombx-host", "ombx-links", "ombx-fleet", "ombx-sweep"]),
     (
         "ombx-cli",
         &[
