@@ -56,7 +56,8 @@ pub fn main() -> ExitCode {
     take_children_back();
     let words = this_process::typed();
     let service = monitoring::service(&words);
-    let is_any_of = |names: &[&str]| words.get(1).is_some_and(|command| names.iter().any(|name| command == name));
+    let is_any_of =
+        |names: &[&str]| words.get(1).is_some_and(|command| names.iter().any(|name| command == name));
     let in_common = is_any_of(&commands::MEASURING) || is_any_of(&commands::STARTING);
     let ended = preflight::check_stack().and_then(|()| match role::started(&words) {
         Some(ended) => ended,

@@ -25,7 +25,7 @@ use crate::{
     job::{launches::Launches, rank_job::RankJob},
     launch::start::{Bind, Start},
     output::{
-        destination::{Destination, Existing},
+        destination::{Destination, Existing, LinksFiles},
         target,
     },
     this_process,
@@ -94,8 +94,11 @@ impl Job {
     /// Refuses a file that the job would use twice.
     pub(crate) fn check_files(&self) -> Result<()> {
         let Destination { screen, file, existing, openmetrics, .. } = &self.output;
-        let written =
-            [("-o", file.as_ref()), ("--junit", screen.junit()), ("--openmetrics", openmetrics.as_ref())];
+        let files = screen.links_files().into_iter().flat_map(LinksFiles::by_option);
+        let written: Vec<_> = [("-o", file.as_ref()), ("--openmetrics", openmetrics.as_ref())]
+            .into_iter()
+            .chain(files)
+            .collect();
         // Rows that are added to a file of earlier runs replace none of them.
         let is_added = *existing == Existing::Append;
         let against = self.against.iter().filter(|_| !is_added).cloned();

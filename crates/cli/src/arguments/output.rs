@@ -15,7 +15,7 @@ use ombx_estimate::{
     samples::CaseSamples,
 };
 use ombx_launch::output::{
-    destination::{Color, Destination, Existing, Format, Screen},
+    destination::{Color, Destination, Existing, Format, LinksFiles, Screen},
     renderers,
 };
 use ombx_record::{
@@ -123,8 +123,8 @@ impl OutputArgs {
     }
 
     /// Returns where links go. `follow` shows their map while it fills.
-    pub(crate) fn of_links(self, follow: bool, junit: Option<PathBuf>) -> Result<Destination> {
-        let screen = Screen::Links { format: self.settled_format()?, follow, junit };
+    pub(crate) fn of_links(self, follow: bool, files: LinksFiles) -> Result<Destination> {
+        let screen = Screen::Links { format: self.settled_format()?, follow, files };
         Ok(self.to(screen))
     }
 

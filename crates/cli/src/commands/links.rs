@@ -35,7 +35,7 @@ use ombx_launch::{
         launches::{Goal, LaunchCount, Launches, random_seed},
     },
     launch::{detection, finite_run, hosts::slots, preflight, start::Start},
-    output::destination::Format,
+    output::destination::{Format, LinksFiles},
     result_file, role,
 };
 
@@ -153,6 +153,12 @@ pub(crate) struct LinksArgs {
     /// JUnit report to write beside what is printed; a slow part is a failure
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     junit: Option<PathBuf>,
+    /// Host file to write for `mpiexec` or Slurm: the hosts in which nothing wrong was found. Of a slow link, one end is left out
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    fit: Option<PathBuf>,
+    /// Host file to write, for example for `srun --exclude`: the other hosts, each behind a comment with the reason
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    unfit: Option<PathBuf>,
     /// What ends this command with a code other than 0
     #[arg(long, default_value = "slow", value_parser = some_of(&FAIL_ON), help_heading = "Verdict")]
     pub(crate) fail_on: FailOn,
@@ -334,8 +340,8 @@ pub(crate) fn prepare(registry: &Registry, args: LinksArgs) -> Result<Job> {
     let groups = args.groups.filter(|path| *path != Path::new(SLURM));
     let groups = groups.map(|path| ("the file of groups that is read", path));
     let read_from = reference.into_iter().chain(groups).collect();
-    let LinksArgs { output, junit, .. } = args;
-    let output = output.of_links(args.follow, junit)?;
+    let LinksArgs { output, junit, fit, unfit, .. } = args;
+    let output = output.of_links(args.follow, LinksFiles { junit, fit, unfit })?;
     Ok(Job {
         start,
         output,

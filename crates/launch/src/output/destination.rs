@@ -39,14 +39,14 @@ pub enum Screen {
         /// Units and percentiles.
         shown: Shown,
     },
-    /// Links. `follow` shows their map while it fills; `junit` is a report to write beside.
+    /// Links. `follow` shows their map while it fills.
     Links {
         /// Their format.
         format: Format,
         /// Whether their map is shown while it fills.
         follow: bool,
-        /// File of a JUnit report.
-        junit: Option<PathBuf>,
+        /// Files that are written beside.
+        files: LinksFiles,
     },
     /// What a program of OMB prints.
     Osu {
@@ -79,9 +79,27 @@ impl Screen {
         if let Screen::Rows { shown, .. } = self { shown.units } else { Units::default() }
     }
 
-    /// Returns the JUnit report to write.
-    pub(crate) fn junit(&self) -> Option<&PathBuf> {
-        if let Screen::Links { junit, .. } = self { junit.as_ref() } else { None }
+    /// Returns the files that are written beside links.
+    pub(crate) fn links_files(&self) -> Option<&LinksFiles> {
+        if let Screen::Links { files, .. } = self { Some(files) } else { None }
+    }
+}
+
+/// Files that are written at the end of a sweep over links.
+#[derive(Debug, Clone, Default)]
+pub struct LinksFiles {
+    /// JUnit report.
+    pub junit: Option<PathBuf>,
+    /// List of the hosts in which nothing wrong was found.
+    pub fit: Option<PathBuf>,
+    /// List of the others, with reasons.
+    pub unfit: Option<PathBuf>,
+}
+
+impl LinksFiles {
+    /// Returns the files, each with its option.
+    pub fn by_option(&self) -> [(&'static str, Option<&PathBuf>); 3] {
+        [("--junit", self.junit.as_ref()), ("--fit", self.fit.as_ref()), ("--unfit", self.unfit.as_ref())]
     }
 }
 

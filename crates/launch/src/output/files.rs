@@ -1,20 +1,36 @@
 //! Files that a job writes: the result file, and files for Prometheus and for CI systems.
 
 use std::{
+    io::{self, Write},
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use ombx_estimate::launches::Group;
+use ombx_fleet::fitness::{HostList, Listed};
 use ombx_record::{error::Result, event::Event, file};
-use ombx_show::{LinksForm, LinksSummary, OpenMetrics};
+use ombx_show::{LinksForm, LinksSummary, OpenMetrics, Renderer};
 
 use crate::output::{
-    destination::Destination,
+    destination::{Destination, LinksFiles},
     junit,
     target::{self, FileAtEnd, ResultTarget},
     unwritable,
 };
+
+/// Host file that is written at the end.
+struct HostFile(HostList);
+
+impl Renderer for HostFile {
+    fn event(&mut self, _: &mut dyn Write, event: &Event<'_>) -> io::Result<()> {
+        self.0.event(event);
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(self.0.text().as_bytes())
+    }
+}
 
 /// Files of a job that are open.
 #[derive(Default)]
@@ -28,9 +44,14 @@ impl OutputFiles {
     /// Opens the files that are written at the end.
     pub(super) fn open_at_end(args: &Destination) -> Result<OutputFiles> {
         let mut at_end = Vec::new();
-        if let Some(path) = args.screen.junit().cloned() {
-            let report = LinksSummary::new(LinksForm::Text(junit::links));
-            at_end.push(FileAtEnd::open("--junit", path, Box::new(report))?);
+        for (option, path) in args.screen.links_files().into_iter().flat_map(LinksFiles::by_option) {
+            let Some(path) = path.cloned() else { continue };
+            let renderer: Box<dyn Renderer> = match option {
+                "--fit" => Box::new(HostFile(HostList::new(Listed::Fit))),
+                "--unfit" => Box::new(HostFile(HostList::new(Listed::Unfit))),
+                _ => Box::new(LinksSummary::new(LinksForm::Text(junit::links))),
+            };
+            at_end.push(FileAtEnd::open(option, path, renderer)?);
         }
         if let Some(path) = args.openmetrics.clone() {
             at_end.push(FileAtEnd::open("--openmetrics", path, Box::new(OpenMetrics::default()))?);

@@ -41,6 +41,8 @@ const FREE: &[&str] = &[
     "output",
     "launcher-arg",
     "junit",
+    "fit",
+    "unfit",
     "markdown",
     "openmetrics",
     "against",
