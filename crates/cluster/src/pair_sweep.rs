@@ -209,6 +209,11 @@ impl PairSweep {
         again
     }
 
+    /// Returns the hosts of all pairs; none if no pair has a row.
+    pub(crate) fn hosts(&self) -> Vec<String> {
+        self.run.iter().flat_map(|sweep| &sweep.run.places).map(|place| place.host.clone()).collect()
+    }
+
     /// Returns the text of a result file with the sweep and its verdict; `None` if no pair has a row.
     pub(crate) fn result_file(self, verdict: &Verdict) -> Result<Option<String>> {
         let outcome = if self.is_broken { RunOutcome::Broken } else { RunOutcome::Complete };

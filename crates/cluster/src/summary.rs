@@ -7,6 +7,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use ombx_fleet::fitness::{Fitness, Listed};
 use ombx_host::node_set;
 use ombx_record::{
     error::{Exit, Result},
@@ -67,6 +68,11 @@ fn judge_pairs(cluster: &Cluster, finished: &[FinishedJob]) -> Result<Option<Ver
     }
     let sweep = pair_sweep::collect(cluster, finished);
     let verdict = sweep.verdict();
+    let fitness = Fitness::new(&sweep.hosts(), &cluster.left_out, &verdict);
+    let all = cluster.inventory.hosts.len() + cluster.left_out.len();
+    for (name, listed) in [("fit.txt", Listed::Fit), ("unfit.txt", Listed::Unfit)] {
+        cluster.record.write(name, &fitness.list(listed, all))?;
+    }
     if let Some(text) = sweep.result_file(&verdict)? {
         cluster.record.write(pair_sweep::FILE, &text)?;
     }
