@@ -117,6 +117,22 @@ fn srun_starts_ranks_on_both_hosts() {
     assert!(run.env.contains_key("SLURM_JOB_ID"), "{:?}", run.env);
 }
 
+/// `--unfit` writes such lists.
+#[test]
+fn srun_excludes_the_hosts_of_a_list_with_comments() {
+    let Some(bed) = slurm() else { return };
+    for (unfit, expected) in [("h1", "h2"), ("h2", "h1")] {
+        let list = bed.files.write(
+            "unfit",
+            format!("# 1 of 2 hosts, with a finding of ombx\n# {expected}-{unfit}: slow\n{unfit}\n"),
+        );
+        let exclude = format!("--exclude={}", list.display());
+        let done =
+            on_slurm(&bed, &["srun", &exclude, "-N1", "-n1", "--mpi=none", "hostname"]).run().expect(0);
+        assert_eq!(done.stdout.trim(), expected, "{done}");
+    }
+}
+
 #[test]
 fn processes_that_srun_starts_without_mpi_are_refused() {
     let Some(bed) = slurm() else { return };

@@ -1,6 +1,6 @@
 //! Tests of `cargo xtask cluster-bench` on networks where one link or one host is slow.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs, path::Path};
 
 use ombx_tests::{mpi, print_note};
 
@@ -65,8 +65,10 @@ fn one_of_four_hosts_at_a_fifth_of_the_rate_is_named_and_fewer_are_no_all_clear(
     // An absolute limit needs no other links.
     let done = links("h1,h3", "--expect bw>1GB/s").expect(9);
     assert!(done.stdout.contains("bw>1GB/s: missed by 1 of 1 link"), "{done}");
+    let [fit, unfit] = ["fit", "unfit"].map(|name| bed.files.path(name));
+    let lists = format!("--fit {} --unfit {}", fit.display(), unfit.display());
     eventually(3, || {
-        let done = links("h1,h2,h3,h4", "");
+        let done = links("h1,h2,h3,h4", &lists);
         assert!(!done.stdout.contains("stands out"), "{done}");
         // The verdict stands before and after long tables.
         let named = done.stdout.lines().filter(|line| line.starts_with("verdict: ")).collect::<BTreeSet<_>>();
@@ -76,6 +78,17 @@ fn one_of_four_hosts_at_a_fifth_of_the_rate_is_named_and_fewer_are_no_all_clear(
         }
         Err(format!("{done}"))
     });
+    let hosts = |list: &Path| {
+        let text = fs::read_to_string(list).expect("a list");
+        text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (hosts(&fit), hosts(&unfit)),
+        (["h1", "h2", "h4"].map(str::to_owned).to_vec(), vec!["h3".to_owned()])
+    );
+    assert!(
+        fs::read_to_string(&unfit).unwrap().contains("\n# host h3 is slow: its links to other hosts take ")
+    );
 }
 
 #[test]
