@@ -1,6 +1,6 @@
 /* Preloaded library: a process that polls for events sleeps until one arrives, at most for a slice. Ranks then share cores as programs
-   that block do, and more ranks than cores do not wait for each other's time slices. MPICH polls by epoll_wait. Open MPI polls by poll, also
-   when it has something else to do: each hop of a message over several frames would take one slice more. */
+   that block do, and more ranks than cores do not wait for each other's time slices. MPICH polls by epoll_wait. Open MPI polls by poll:
+   with a slice of 5 ms, each hop of a message of three frames took about 5 ms more than the network. Why is not known. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <sys/epoll.h>

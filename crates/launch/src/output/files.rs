@@ -44,14 +44,15 @@ impl OutputFiles {
     /// Opens the files that are written at the end.
     pub(super) fn open_at_end(args: &Destination) -> Result<OutputFiles> {
         let mut at_end = Vec::new();
-        for (option, path) in args.screen.links_files().into_iter().flat_map(LinksFiles::by_option) {
-            let Some(path) = path.cloned() else { continue };
-            let renderer: Box<dyn Renderer> = match option {
-                "--fit" => Box::new(HostFile(HostList::new(Listed::Fit))),
-                "--unfit" => Box::new(HostFile(HostList::new(Listed::Unfit))),
-                _ => Box::new(LinksSummary::new(LinksForm::Text(junit::links))),
+        if let Some(LinksFiles { junit, fit, unfit }) = args.screen.links_files() {
+            let mut add = |option, path: &Option<PathBuf>, renderer| -> Result<()> {
+                let file = path.clone().map(|path| FileAtEnd::open(option, path, renderer)).transpose()?;
+                at_end.extend(file);
+                Ok(())
             };
-            at_end.push(FileAtEnd::open(option, path, renderer)?);
+            add("--junit", junit, Box::new(LinksSummary::new(LinksForm::Text(junit::links))))?;
+            add("--fit", fit, Box::new(HostFile(HostList::new(Listed::Fit))))?;
+            add("--unfit", unfit, Box::new(HostFile(HostList::new(Listed::Unfit))))?;
         }
         if let Some(path) = args.openmetrics.clone() {
             at_end.push(FileAtEnd::open("--openmetrics", path, Box::new(OpenMetrics::default()))?);

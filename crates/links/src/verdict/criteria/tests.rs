@@ -54,6 +54,10 @@ fn judged(now: &RunWithRows, expect: &[&str], reference: Option<&RunWithRows>) -
     };
     let verdict = sweep.against(reference.map(|run| Arc::new(of(run))));
     let verdict = verdict.verdict();
+    for sentence in verdict.sentences.iter().filter(|sentence| sentence.text.contains(": missed by ")) {
+        let number = format!(": missed by {} of ", sentence.about.len());
+        assert!(sentence.text.contains(&number), "all links that miss it are named: {sentence:?}");
+    }
     let text: Vec<String> = verdict.lines();
     (verdict.conclusion, text.join("\n"))
 }

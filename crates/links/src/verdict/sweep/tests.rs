@@ -266,6 +266,7 @@ fn errors_are_a_finding_beside_ordinary_times() {
     let damaged = errors(3, 16);
     let verdict = damaged.verdict();
     assert_eq!(verdict.conclusion, Conclusion::Errors);
+    assert_eq!(verdict.sentences[0].about, [["h4"]]);
     let said = text(&damaged);
     let expected = "verdict: wrong checksums: h4 counted Tcp InErrs +464, others 0; a guess: cable, port or adapter of h4";
     assert!(said.starts_with(expected), "{said}");

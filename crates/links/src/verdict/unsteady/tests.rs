@@ -154,6 +154,9 @@ impl Machine {
             let verdict = self.verdict(seed);
             let of = |sentence: &&ombx_record::verdict::Sentence| sentence.conclusion == Conclusion::Unsteady;
             let found: Vec<_> = verdict.sentences.iter().filter(of).collect();
+            for sentence in &found {
+                assert!(sentence.text.starts_with(&sentence.about[0].join("-")), "{sentence:?}");
+            }
             counts[0] += usize::from(found.iter().any(|sentence| sentence.text.starts_with("h2-h4 ")));
             counts[1] += usize::from(found.iter().any(|sentence| !sentence.text.starts_with("h2-h4 ")));
         }
